@@ -1,0 +1,8 @@
+-- a row is a session that is past its grace period and has no result: the first of the two bare updates
+UPDATE test_sessions AS s
+SET status = 'expired',
+    expired_at = now(),
+    updated_at = clock_timestamp()
+WHERE s.status IN ('active', 'retrieval_due', 'mailed', 'results_pending')
+  AND s.expected_completion_date < :last_day
+  AND NOT EXISTS (SELECT 1 FROM results AS r WHERE r.test_session_id = s.id)

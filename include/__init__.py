@@ -1,0 +1,1 @@
+"""What the jobs do. Nothing below this package has heard of Airflow."""

@@ -1,0 +1,1 @@
+"""ArcVest's database, revision by revision."""

@@ -1,0 +1,1 @@
+"""ClearPath's database, revision by revision."""

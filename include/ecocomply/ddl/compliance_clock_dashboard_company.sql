@@ -1,0 +1,1 @@
+CREATE INDEX ix_compliance_clock_dashboard_company ON compliance_clock_dashboard (company_id)

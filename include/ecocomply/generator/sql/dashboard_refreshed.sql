@@ -1,0 +1,2 @@
+-- the dashboard shows the clocks
+REFRESH MATERIALIZED VIEW compliance_clock_dashboard

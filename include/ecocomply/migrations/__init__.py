@@ -1,0 +1,1 @@
+"""EcoComply's database, revision by revision."""

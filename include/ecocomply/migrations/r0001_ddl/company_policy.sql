@@ -1,0 +1,3 @@
+CREATE POLICY {policy} ON {table} TO ecocomply_user
+USING ({company} = ANY ((SELECT ecocomply_companies())::uuid[]))
+WITH CHECK ({company} = ANY ((SELECT ecocomply_companies())::uuid[]))

@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX uq_compliance_clock_dashboard ON compliance_clock_dashboard (dashboard_key)

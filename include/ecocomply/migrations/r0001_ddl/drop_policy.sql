@@ -1,0 +1,1 @@
+DROP POLICY IF EXISTS {policy} ON {table}

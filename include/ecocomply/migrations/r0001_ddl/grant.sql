@@ -1,0 +1,1 @@
+GRANT {privileges} ON {table} TO {role}

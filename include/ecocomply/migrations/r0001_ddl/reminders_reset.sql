@@ -1,0 +1,6 @@
+CREATE OR REPLACE FUNCTION reminders_reset() RETURNS trigger LANGUAGE plpgsql AS $reset$
+BEGIN
+    NEW.reminders_sent := '{{}}';
+    RETURN NEW;
+END
+$reset$

@@ -1,0 +1,1 @@
+ALTER TABLE {table} ALTER COLUMN company_id SET NOT NULL

@@ -1,0 +1,1 @@
+CREATE POLICY {policy} ON {table} TO ecocomply_service USING (true) WITH CHECK (true)

@@ -1,0 +1,1 @@
+SELECT count(*) FROM {table} WHERE company_id IS NULL

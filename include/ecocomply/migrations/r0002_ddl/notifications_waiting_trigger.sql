@@ -1,0 +1,2 @@
+CREATE OR REPLACE TRIGGER notifications_waiting AFTER INSERT ON notifications
+REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION notifications_waiting()

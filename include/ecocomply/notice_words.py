@@ -1,0 +1,182 @@
+"""What people are told, in words: one catalogue of every kind, `templates/notices.toml`.
+
+Plain text stands as it was written, HTML escapes every value. A day is told by how far it is from the day of the
+run, so that nothing says "in 3 days" of what is due today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jinja2
+import msgspec
+
+from include.dates_in_words import day
+from include.ecocomply.tables.notifications import CHANNELS, PRIORITIES
+from include.errors import BadInput, Permanent
+from include.odd_dates import OddDate
+from include.plain_text import plain, web_address
+
+TEMPLATES = Path(__file__).with_name("templates")
+LONGEST_VALUE = 300
+_LONGEST_SUBJECT = 200
+
+
+class Unrenderable(Permanent):
+    """A notification that can't be worded: an unknown kind, or a value that is missing or unusable."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"EcoComply notification {kind[:80]!r}: {reason}")
+
+
+class Kind(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One kind of notification. Without `channels` its priority decides which it takes."""
+
+    type: str
+    about: str
+    priority: str
+    path: str
+    button: str
+    subject: str
+    body: tuple[str, ...]
+    channels: tuple[str, ...] = ()
+
+
+class Worded(NamedTuple):
+    """One notification in words; `html` is a fragment, which a mail's layout goes around."""
+
+    subject: str
+    text: str
+    html: str
+    action_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    subject: jinja2.Template
+    path: jinja2.Template
+    text: jinja2.Template
+    html: jinja2.Template
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return every kind by name. Raises BadInput if the catalogue names a channel or a priority there is not."""
+    found = msgspec.toml.decode(
+        (TEMPLATES / "notices.toml").read_text(encoding="utf-8"), type=dict[str, Kind]
+    )
+    for name, kind in found.items():
+        if kind.priority not in PRIORITIES or not set(kind.channels) <= set(CHANNELS):
+            raise BadInput(f"EcoComply notification {name!r}: an unknown priority or channel")
+    return found
+
+
+def kind_of(name: str) -> Kind:
+    """Return a kind. Raises Unrenderable if there is none of that name."""
+    try:
+        return kinds()[name]
+    except KeyError:
+        raise Unrenderable(name, "there is no such kind") from None
+
+
+def clean(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as a notification can hold them: every text on one line, without control characters."""
+    return {
+        name: plain(value, LONGEST_VALUE)
+        if isinstance(value, str) and not isinstance(value, OddDate)
+        else value
+        for name, value in values.items()
+    }
+
+
+def word(kind: str, values: Mapping[str, Any], *, today: date, app_url: str) -> Worded:
+    """Return a notification in words; the same values give the same ones. `values` are clean.
+
+    Raises Unrenderable if a value is missing or unusable, and BadInput if `app_url`, a setting, is no web address.
+    """
+    if web_address(app_url) is None:
+        raise BadInput(f"EcoComply: APP_URL {app_url[:80]!r} is not an http(s) address")
+    kind_of(kind)
+    made = _compiled(kind)
+    given = {**values, "today": today}
+    try:
+        return Worded(
+            subject=plain(made.subject.render(given), _LONGEST_SUBJECT),
+            text=made.text.render(given),
+            html=made.html.render(given),
+            action_url=app_url.rstrip("/") + made.path.render(given),
+        )
+    except (jinja2.TemplateError, TypeError, ValueError, AttributeError) as error:
+        raise Unrenderable(kind, str(error)) from error
+
+
+@cache
+def _compiled(name: str) -> _Compiled:
+    kind = kind_of(name)
+    words, markup = _environment(markup=False), _environment(markup=True)
+    return _Compiled(
+        subject=words.from_string(kind.subject),
+        path=words.from_string(kind.path),
+        text=words.from_string("\n\n".join(kind.body)),
+        html=markup.from_string("".join(f"<p>{paragraph}</p>" for paragraph in kind.body)),
+    )
+
+
+@cache
+def _environment(*, markup: bool) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        autoescape=markup,  # noqa: S701  off for plain text alone, where nothing is markup
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.clear()
+    environment.filters |= {
+        "day": day,
+        "counted": counted,
+        "until": _until,
+        "falls": _falls,
+        "expires": _expires,
+    }
+    return environment
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things, as in `1 row` and `2,000 rows`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def until(when: date, today: date) -> str:
+    """Return how far a day is from another: `in 2 days`, `tomorrow`, `today`, `yesterday`, `2 days ago`."""
+    ahead = (when - today).days
+    match ahead:
+        case 0:
+            return "today"
+        case 1:
+            return "tomorrow"
+        case -1:
+            return "yesterday"
+        case _:
+            return f"in {ahead:,} days" if ahead > 0 else f"{-ahead:,} days ago"
+
+
+@jinja2.pass_context
+def _until(context: jinja2.runtime.Context, when: date) -> str:
+    return until(when, context["today"])
+
+
+@jinja2.pass_context
+def _falls(context: jinja2.runtime.Context, when: date) -> str:
+    """Say when something is or was due: `is due today, on 3 March 2027`."""
+    today = context["today"]
+    return f"{'is' if when >= today else 'was'} due {until(when, today)}, on {day(when)}"
+
+
+@jinja2.pass_context
+def _expires(context: jinja2.runtime.Context, when: date) -> str:
+    """Say when something ends or ended, at the beginning of a subject: `Expires in 90 days`."""
+    today = context["today"]
+    return f"{'Expires' if when >= today else 'Expired'} {until(when, today)}"

@@ -1,0 +1,74 @@
+"""One way to Postgres for jobs, console, migrations and tests: the session's settings, and dates as they come.
+
+Postgres holds dates that Python can't: infinity, years before 1 and after 9999. The driver would refuse the
+whole result for one of them, so here each comes as an OddDate, and only its own row has to be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+
+from include.odd_dates import OddDate
+
+# What the driver can read, whatever the server, the database or the role says.
+_SESSION = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres"}
+_TYPES = ("date", "timestamp", "timestamptz")
+
+
+def make_engine(
+    url: URL | str,
+    *,
+    session: Mapping[str, str] | None = None,
+    connect: Mapping[str, Any] | None = None,
+    **pool: Any,
+) -> Engine:
+    """Return an engine for a `postgresql+psycopg` URL; nothing is connected yet.
+
+    `session` are Postgres settings of each connection beside the platform's own, or in their place; `connect`
+    goes to the driver, `pool` to `create_engine`.
+    """
+    at = make_url(url)
+    settings = " ".join(f"-c {name}={value}" for name, value in {**_SESSION, **(session or {})}.items())
+    own = at.query.get("options")
+    engine = create_engine(
+        at.difference_update_query(["options"]),
+        connect_args={**(connect or {}), "options": f"{own} {settings}" if own else settings},
+        **pool,
+    )
+    event.listen(engine, "connect", _read_odd_dates)
+    return engine
+
+
+def _read_odd_dates(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's form
+    for name, loader in _loaders().items():
+        connection.adapters.register_loader(name, loader)
+
+
+@cache
+def _loaders() -> dict[str, type]:
+    from psycopg import DataError, adapters  # noqa: PLC0415 - not at parse time
+    from psycopg.abc import AdaptContext  # noqa: PLC0415 - as above
+    from psycopg.adapt import Loader  # noqa: PLC0415 - as above
+    from psycopg.pq import Format  # noqa: PLC0415 - as above
+
+    def around(base: Any) -> type:
+        class OddDateLoader(Loader):
+            """The driver's own loader, which is final, with a way out for what it refuses."""
+
+            def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+                super().__init__(oid, context)
+                self._load = base(oid, context).load
+
+            def load(self, data: Any) -> Any:
+                try:
+                    return self._load(data)
+                except DataError:
+                    return OddDate(bytes(data).decode())
+
+        return OddDateLoader
+
+    return {name: around(adapters.get_loader(adapters.types[name].oid, Format.TEXT)) for name in _TYPES}

@@ -1,0 +1,1 @@
+"""LeadMetrics' database, revision by revision."""

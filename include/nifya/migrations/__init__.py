@@ -1,0 +1,1 @@
+"""NIFYA's database, revision by revision."""

@@ -1,0 +1,6 @@
+-- a row is a mail service that is left alone until an instant
+INSERT INTO mail_pauses (service, paused_until, pause_reason)
+VALUES (:name, :until, :reason)
+ON CONFLICT (service) DO UPDATE
+SET paused_until = excluded.paused_until,
+    pause_reason = excluded.pause_reason

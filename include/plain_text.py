@@ -1,0 +1,90 @@
+"""What a stranger wrote, as plain text that a database can hold and a page can show."""
+
+from __future__ import annotations
+
+import unicodedata
+from html.parser import HTMLParser
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+
+LONGEST_URL = 2_000
+"""Characters; an index on a longer one would be refused by Postgres."""
+
+LONGEST_SOURCE = 20_000
+"""Characters of a text that are read at all: nothing here may take time that grows with what a stranger sends."""
+
+_SILENT = frozenset({"script", "style", "head", "title", "template", "noscript"})
+_BREAKS = frozenset(
+    {"br", "p", "div", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote"}
+)
+_TRACKING = ("utm_", "mc_", "fbclid", "gclid", "cmpid")
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - its form
+        if tag in _SILENT:
+            self._silent += 1
+        elif tag in _BREAKS:
+            self.pieces.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SILENT:
+            self._silent = max(0, self._silent - 1)
+        elif tag in _BREAKS:
+            self.pieces.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.pieces.append(data)
+
+
+def _kept(character: str) -> str:
+    kind = unicodedata.category(character)
+    if kind in ("Cc", "Zl", "Zp"):
+        return " "
+    return "" if kind in ("Cs", "Cf", "Cn") else character
+
+
+def plain(text: str, most: int) -> str:
+    """Return text on one line without control characters, at most `most` characters, cut at a word."""
+    source = text[: 4 * most]
+    kept = source if source.isascii() and source.isprintable() else "".join(map(_kept, source))
+    line = " ".join(kept.split())
+    if len(line) <= most:
+        return line
+    head, space, _ = line[:most].rpartition(" ")
+    return f"{head if space else line[: most - 1]}…"[:most]
+
+
+def from_html(markup: str, most: int) -> str:
+    """Return the words of HTML as `plain` does; scripts, styles and tags are left out."""
+    reader = _Text()
+    reader.feed(markup[:LONGEST_SOURCE])
+    reader.close()
+    return plain("".join(reader.pieces), most)
+
+
+def web_address(link: str, base: str | None = None) -> str | None:
+    """Return a link as one http(s) URL per page: without a fragment and tracking keys; None if it is none."""
+    try:
+        parts = urlsplit(urljoin(base or "", link.strip()))
+        host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
+        port = parts.port
+    except (ValueError, UnicodeError):
+        return None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+        return None
+    pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=None)
+    kept = [(key, value) for key, value in pairs if not key.lower().startswith(_TRACKING)]
+    query = parts.query if len(kept) == len(pairs) else urlencode(kept)
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    place = f"[{host}]" if ":" in host else host
+    place = place if port in (None, usual) else f"{place}:{port}"
+    address = urlunsplit((parts.scheme, place, parts.path or "/", query, ""))
+    if len(address) > LONGEST_URL or not address.isprintable() or any(c.isspace() for c in address):
+        return None
+    return address

@@ -1,0 +1,1 @@
+"""The platform's own records, in the database `almanac`: summaries, previews, alerts."""

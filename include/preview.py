@@ -1,0 +1,329 @@
+"""A run's exact effect, without the run: every step for real in one transaction that is rolled back.
+
+Transaction A runs the steps, with savepoints where a real run commits. Transaction B took A's snapshot before
+the first write, and so still sees every row as it was. What A changed it knows by its own row versions
+(`xmin`), what was there before B reads from rows that someone has since replaced (`xmax`).
+
+Tables that work as queues are copied first and the copy is changed: a real worker skips rows that are locked,
+and would lose a turn because somebody looked. For everything else the preview gives way: the moment another
+session waits for it, it ends and tries again later.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+
+from include.effects import SHOWN, Effects
+from include.errors import Transient
+from include.job import Job, perform
+from include.run import Database, EngineDatabase, Run, Transaction, database_errors, lost_transaction
+from include.statements import statement
+
+TRIES = 8
+LOCK_TIMEOUT_MS = 1_000
+STATEMENT_TIMEOUT_MS = 120_000
+_VALUE_SHOWN = 300
+_CHUNK = 1_000
+_WATCH_SECONDS = 0.05
+
+
+class PreviewDatabase:
+    """The database as a previewed step sees it: a commit is a savepoint, and nobody is kept out."""
+
+    def __init__(self, connection: Connection, given_way: threading.Event) -> None:
+        self._connection = connection
+        self._given_way = given_way
+
+    @contextmanager
+    def transaction(self) -> Generator[Transaction]:
+        if self._given_way.is_set():
+            raise _GaveWay
+        with database_errors(), self._connection.begin_nested():
+            yield Transaction(self._connection)
+
+    def alone(self, what: str) -> nullcontext[None]:  # noqa: ARG002 - the protocol's form
+        return nullcontext()
+
+
+class _GaveWay(Transient):
+    """Another session waited for the preview, which therefore ended."""
+
+    def __init__(self) -> None:
+        super().__init__("preview: others kept needing the rows that it would change; try again")
+
+
+@dataclass(slots=True)
+class TableChanges:
+    """What happens to one table: exact counts, and the first changes as JSON rows before and after."""
+
+    table: str
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    changes: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(
+        self,
+        kind: str,
+        key: Mapping[str, Any],
+        before: Mapping[str, Any] | None,
+        after: Mapping[str, Any] | None,
+    ) -> None:
+        match kind:
+            case "insert":
+                self.inserted += 1
+            case "update":
+                self.updated += 1
+            case _:
+                self.deleted += 1
+        if len(self.changes) < SHOWN:
+            self.changes.append(
+                {"key": dict(key), "kind": kind, "before": _shown(before), "after": _shown(after)}
+            )
+
+
+def preview(engine: Engine, job: Job, make_run: Callable[[Database], Run], outside: Any) -> dict[str, Any]:
+    """Return what a run would change, as a JSON-ready mapping, and change nothing.
+
+    `tables` has per table the counts of rows inserted, updated and deleted and the first 200 changes;
+    `messages`, `files` and `calls` what would leave the database; `counts` and `notes` the run's own. Raises
+    Transient if other sessions kept needing the same rows.
+    """
+    for attempt in range(1, TRIES + 1):
+        effects = Effects()
+        recorded = outside.in_preview(make_run(EngineDatabase(engine)), effects)
+        try:
+            return _once(engine, job, make_run, recorded, effects)
+        except (Transient, DBAPIError) as error:
+            if attempt == TRIES or not _worth_another_try(error):
+                raise
+        time.sleep(random.uniform(0.05, 0.2) * attempt)  # noqa: S311 - spreads rivals, guards nothing
+    raise _GaveWay
+
+
+def _worth_another_try(error: BaseException) -> bool:
+    cause = error.__cause__ if isinstance(error, Transient) else error
+    return isinstance(error, _GaveWay) or (isinstance(cause, DBAPIError) and lost_transaction(cause))
+
+
+def _once(
+    engine: Engine, job: Job, make_run: Callable[[Database], Run], outside: Any, effects: Effects
+) -> dict[str, Any]:
+    given_way = threading.Event()
+    with engine.connect() as after, engine.connect() as before:
+        pid = _open_pair(after, before)
+        try:
+            shadows = {table: _shadow(after, table) for table in job.QUEUES}
+            top = after.execute(text("SELECT pg_current_xact_id()::text")).scalar_one()
+            run = make_run(PreviewDatabase(after, given_way))
+            run.preview = True
+            with _giving_way(engine, pid, given_way):
+                perform(job, run, outside)
+                tables = [_shadow_changes(after, table, key) for table, key in shadows.items()]
+                tables += _changes(after, before, top, set(shadows))
+        except (Transient, DBAPIError) as error:
+            if given_way.is_set():
+                raise _GaveWay from error
+            raise
+        finally:
+            for connection in (after, before):
+                _roll_back(connection)
+    return {
+        "tables": [
+            {
+                "table": changed.table,
+                "inserted": changed.inserted,
+                "updated": changed.updated,
+                "deleted": changed.deleted,
+                "changes": changed.changes,
+            }
+            for changed in sorted(tables, key=lambda changed: changed.table)
+            if changed.inserted or changed.updated or changed.deleted
+        ],
+        "messages": {"count": effects.message_count, "shown": effects.messages},
+        "files": {"count": effects.file_count, "shown": effects.files},
+        "calls": {"count": effects.call_count, "shown": effects.calls},
+        "counts": dict(run.counts),
+        "notes": list(run.notes),
+        "state": run.state,
+    }
+
+
+def _open_pair(after: Connection, before: Connection) -> int:
+    """Begin both transactions on one snapshot and return the process id of A's session."""
+    after.execution_options(isolation_level="REPEATABLE READ")
+    before.execution_options(isolation_level="REPEATABLE READ")
+    limits = text(
+        "SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)"
+    )
+    after.execute(limits, {"lock": f"{LOCK_TIMEOUT_MS}ms", "statement": f"{STATEMENT_TIMEOUT_MS}ms"})
+    snapshot = after.execute(text("SELECT pg_export_snapshot()")).scalar_one()
+    # The server made this name and takes it as a literal only.
+    before.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+    return after.execute(text("SELECT pg_backend_pid()")).scalar_one()
+
+
+def _roll_back(connection: Connection) -> None:
+    try:
+        connection.rollback()
+    except DBAPIError:
+        # The session that gave way is gone, and its transaction with it.
+        connection.invalidate()
+
+
+@contextmanager
+def _giving_way(engine: Engine, pid: int, given_way: threading.Event) -> Generator[None]:
+    """End session `pid` as soon as another one waits for a lock that it holds."""
+    done = threading.Event()
+
+    def watch() -> None:
+        waiting = statement("include", "sessions_waiting_for").clause
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            while not done.wait(_WATCH_SECONDS):
+                if connection.execute(waiting, {"pid": pid}).scalar():
+                    given_way.set()
+                    connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+                    return
+
+    watcher = threading.Thread(target=watch, name="preview gives way", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _shadow(connection: Connection, table: str) -> list[str]:
+    """Lay a copy of a table over it for this transaction and return the names of its key's columns."""
+    quoted = _quoted(connection, table)
+    key = _key_columns(connection, table)
+    connection.exec_driver_sql(
+        f"CREATE TEMPORARY TABLE {quoted} (LIKE public.{quoted} INCLUDING ALL) ON COMMIT DROP"
+    )
+    connection.exec_driver_sql(
+        f"INSERT INTO pg_temp.{quoted} OVERRIDING SYSTEM VALUE SELECT * FROM public.{quoted}"
+    )
+    for column in connection.execute(
+        statement("include", "identity_columns").clause, {"table": table}
+    ).scalars():
+        connection.exec_driver_sql(
+            f"SELECT setval(pg_get_serial_sequence('pg_temp.{quoted}', '{column}'), "
+            f"coalesce((SELECT max({_quoted(connection, column)}) FROM public.{quoted}), 0) + 1, false)"
+        )
+    connection.exec_driver_sql(f"ANALYZE pg_temp.{quoted}")
+    # A step may take another role of the database; nobody but this session sees the copy.
+    connection.exec_driver_sql(f"GRANT ALL ON pg_temp.{quoted} TO PUBLIC")
+    # Last, so that filling the copy sets none of them off.
+    found = connection.execute(statement("include", "triggers_for_copy").clause, {"table": table})
+    for definition in found.scalars().all():
+        connection.execute(text(definition.replace(":", r"\:")))
+    return key
+
+
+def _shadow_changes(connection: Connection, table: str, key: Sequence[str]) -> TableChanges:
+    quoted = _quoted(connection, table)
+    join = " AND ".join(f"o.{_quoted(connection, c)} = n.{_quoted(connection, c)}" for c in key)
+    order = ", ".join(f"coalesce(n.{_quoted(connection, c)}, o.{_quoted(connection, c)})" for c in key)
+    changed = TableChanges(table)
+    rows = connection.execution_options(yield_per=_CHUNK).exec_driver_sql(
+        f"SELECT to_jsonb(o), to_jsonb(n) FROM public.{quoted} o FULL JOIN pg_temp.{quoted} n ON {join} "
+        f"WHERE o IS DISTINCT FROM n ORDER BY {order}"
+    )
+    for before, after in rows:
+        _compare(changed, key, before, after)
+    return changed
+
+
+def _changes(after: Connection, before: Connection, top: str, skip: set[str]) -> list[TableChanges]:
+    touched = after.execute(statement("include", "tables_touched").clause).scalars().all()
+    return [_table_changes(after, before, table, top) for table in touched if table not in skip]
+
+
+def _table_changes(after: Connection, before: Connection, table: str, top: str) -> TableChanges:
+    quoted = f"public.{_quoted(after, table)}"
+    key = _key_columns(after, table)
+    key_row = ", ".join(f"t.{_quoted(after, column)}" for column in key)
+    # Row versions of this transaction and its savepoints are no older than its own id.
+    mine = "age(t.xmin) <= age((CAST(%(top)s AS bigint) & 4294967295)::text::xid)"
+    changed = TableChanges(table)
+    seen: set[tuple[Any, ...]] = set()
+
+    replaced = before.execution_options(yield_per=_CHUNK).exec_driver_sql(
+        f"SELECT to_jsonb(t) FROM {quoted} t WHERE t.xmax::text <> '0' ORDER BY {key_row}"
+    )
+    for chunk in replaced.scalars().partitions(_CHUNK):
+        rows_before = {_key_of(key, row): row for row in chunk}
+        found = after.exec_driver_sql(
+            f"SELECT to_jsonb(t) FROM {quoted} t JOIN jsonb_to_recordset(CAST(%(keys)s AS jsonb)) "
+            f"AS k({_key_types(after, table, key)}) USING ({', '.join(_quoted(after, c) for c in key)})",
+            {"keys": json.dumps([{column: row[column] for column in key} for row in rows_before.values()])},
+        )
+        rows_after = {_key_of(key, row): row for row in found.scalars()}
+        for row_key, row_before in rows_before.items():
+            seen.add(row_key)
+            _compare(changed, key, row_before, rows_after.get(row_key))
+
+    fresh = after.execution_options(yield_per=_CHUNK).exec_driver_sql(
+        f"SELECT to_jsonb(t) FROM {quoted} t WHERE {mine} ORDER BY {key_row}", {"top": top}
+    )
+    for row in fresh.scalars():
+        if _key_of(key, row) not in seen:
+            _compare(changed, key, None, row)
+    return changed
+
+
+def _compare(
+    changed: TableChanges,
+    key: Sequence[str],
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+) -> None:
+    row = after if after is not None else before
+    if row is None or before == after:
+        return
+    kind = "insert" if before is None else "delete" if after is None else "update"
+    changed.add(kind, {column: row[column] for column in key}, before, after)
+
+
+def _key_columns(connection: Connection, table: str) -> list[str]:
+    key = connection.execute(statement("include", "key_columns").clause, {"table": table}).scalars().all()
+    if not key:
+        raise Transient(f"preview: table {table} has no primary key to tell its rows apart by")
+    return list(key)
+
+
+def _key_types(connection: Connection, table: str, key: Sequence[str]) -> str:
+    found = connection.execute(statement("include", "column_types").clause, {"table": table})
+    types = {row.attname: row.format_type for row in found}
+    return ", ".join(f"{_quoted(connection, column)} {types[column]}" for column in key)
+
+
+def _key_of(key: Sequence[str], row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(str(row[column]) for column in key)
+
+
+def _quoted(connection: Connection, name: str) -> str:
+    return connection.dialect.identifier_preparer.quote(name)
+
+
+def _shown(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Shorten long values: a preview says what changes, it is no copy of the table."""
+    if row is None:
+        return None
+    return {
+        column: f"{value[:_VALUE_SHOWN]}… ({len(value)} characters)"
+        if isinstance(value, str) and len(value) > _VALUE_SHOWN
+        else value
+        for column, value in row.items()
+    }

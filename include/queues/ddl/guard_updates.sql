@@ -1,0 +1,4 @@
+CREATE OR REPLACE TRIGGER queue_guard_updates BEFORE UPDATE ON {table} FOR EACH ROW
+WHEN (OLD.{status} IS DISTINCT FROM NEW.{status}
+    AND ((OLD.{status}::text, NEW.{status}::text) IN ({allowed})) IS NOT TRUE)
+EXECUTE FUNCTION {refuse}()

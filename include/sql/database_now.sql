@@ -1,0 +1,2 @@
+-- the database's clock at this very moment
+SELECT clock_timestamp()

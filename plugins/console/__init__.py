@@ -1,0 +1,1 @@
+"""The console: Almanac's pages in Airflow's navigation."""

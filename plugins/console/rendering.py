@@ -1,0 +1,181 @@
+"""Pages from templates: every value escaped, every date in words, every link under the console's prefix."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+from zoneinfo import ZoneInfo
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from console.guards import SESSION_COOKIE
+from include import dates_in_words
+from include.arcvest import ZONE as CENTRAL
+from include.clearpath import ZONE as MOUNTAIN
+from include.errors import BadInput
+from include.nifya import ZONE as MADRID
+from include.odd_dates import OddDate
+
+PREFIX = "/almanac"
+FOLDER = Path(__file__).parent
+
+PAGES = (
+    ("Almanac", (("/runs", "Runs"), ("/queues", "Queues"), ("/alerts", "Alerts"))),
+    (
+        "ClearPath",
+        (
+            ("/clearpath/mail", "Mail log"),
+            ("/clearpath/certificates", "Certificates"),
+            ("/clearpath/lab", "Set-aside lab records"),
+        ),
+    ),
+    ("ArcVest", (("/arcvest/jobs", "Job queue"),)),
+    ("NIFYA", (("/nifya/jobs", "Scheduled jobs"),)),
+)
+"""The console's pages in the order of its own navigation, by the system that they belong to."""
+
+_MINUTE, _HOUR = 60, 3_600
+_FIRST = ("processed", "sent", "skipped", "failed")
+
+
+@cache
+def version(name: str) -> str:
+    """Return what changes in a static file's address when the file changes."""
+    return hashlib.sha256((FOLDER / "static" / name).read_bytes()).hexdigest()[:12]
+
+
+def render(
+    request: Request, template: str, status: int = 200, *, session: str | None = None, **values: Any
+) -> HTMLResponse:
+    """Return a page; `values` are its template's. `session` is what its forms' tokens are bound to."""
+    console = request.scope.get("root_path", "")
+    html = (
+        _environment()
+        .get_template(template)
+        .render(
+            console=console,
+            airflow=console.removesuffix(PREFIX),
+            here=request.url.path.removeprefix(console),
+            query=dict(request.query_params),
+            **values,
+        )
+    )
+    response = HTMLResponse(html, status_code=status)
+    if session is not None and request.cookies.get(SESSION_COOKIE) != session:
+        response.set_cookie(
+            SESSION_COOKIE,
+            session,
+            path=console or "/",
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+    return response
+
+
+def day_of(text: str | None, name: str) -> date | None:
+    """Read a day from a form's field; empty is None. Raises BadInput for anything that is no day."""
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{name}: {text!r} is no day, as in 2027-03-10") from None
+
+
+def one_of(text: str | None, allowed: tuple[str, ...], name: str) -> str | None:
+    """Read a choice from a form's field; empty is None. Raises BadInput for what is not on offer."""
+    if not text:
+        return None
+    if text not in allowed:
+        raise BadInput(f"{name}: {text!r} is not one of {', '.join(allowed)}")
+    return text
+
+
+def id_of(text: str | None, name: str) -> uuid.UUID | None:
+    """Read an id from an address; empty is None. Raises BadInput for anything that is no uuid."""
+    if not text:
+        return None
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        raise BadInput(f"{name}: {text!r} is no id") from None
+
+
+def link(path: str, query: dict[str, str], **changed: str | None) -> str:
+    """Return a path with the page's query, some of it changed; what is empty is left out."""
+    kept = {name: value for name, value in (query | changed).items() if value}
+    return f"{path}?{urlencode(kept)}" if kept else path
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        day=lambda value: dates_in_words.day(value) if value else "",
+        mountain=lambda value: _time(value, MOUNTAIN),
+        madrid=lambda value: _time(value, MADRID),
+        central=lambda value: _time(value, CENTRAL),
+        utc=lambda value: _time(value, ZoneInfo("UTC")),
+        duration=_duration,
+        in_order=_in_order,
+        number=lambda value: f"{value:,}",
+        since=_since,
+        path=lambda value: quote(str(value), safe=""),
+    )
+    available: dict[str, Any] = {"pages": PAGES, "version": version, "link": link, "now": _now}
+    environment.globals.update(available)
+    return environment
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _time(value: datetime | OddDate | None, zone: ZoneInfo) -> str:
+    if value is None:
+        return ""
+    words = dates_in_words.instant(value, zone)
+    if isinstance(value, OddDate):
+        return words
+    return Markup('<time datetime="{}">{}</time>').format(value.astimezone(UTC).isoformat(), words)
+
+
+def _duration(value: timedelta | None) -> str:
+    if value is None:
+        return ""
+    seconds = value.total_seconds()
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
+    return f"{int(seconds // _HOUR)} h {int(seconds % _HOUR // _MINUTE)} min"
+
+
+def _since(value: datetime | OddDate) -> str:
+    """Return how long ago an instant was, as an addition to it; nothing for what is no past instant."""
+    if isinstance(value, OddDate) or value > _now():
+        return ""
+    return f", for {_duration(_now() - value)}"
+
+
+def _in_order(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return counts with those that every job has first; the database keeps them in no order of meaning."""
+    return sorted(
+        counts.items(), key=lambda item: (_FIRST.index(item[0]) if item[0] in _FIRST else len(_FIRST), item)
+    )

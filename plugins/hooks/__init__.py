@@ -1,0 +1,1 @@
+"""How the platform talks to outside services."""

@@ -1,0 +1,1 @@
+"""NIFYA's admin API, which Airflow's API server mounts under /nifya."""

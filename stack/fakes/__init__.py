@@ -1,0 +1,1 @@
+"""Outside services as small real servers on loopback, for tests and the demo."""

@@ -1,0 +1,1 @@
+"""How Almanac's jobs run on Airflow."""

@@ -1,0 +1,1 @@
+"""ArcVest's rules."""

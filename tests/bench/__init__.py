@@ -1,0 +1,1 @@
+"""The benchmarks, at a size at which their ratios mean nothing."""

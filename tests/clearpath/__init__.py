@@ -1,0 +1,1 @@
+"""ClearPath RD's rules."""

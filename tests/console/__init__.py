@@ -1,0 +1,1 @@
+"""The console: its pages, its guards, and what a browser makes of them."""

@@ -1,0 +1,123 @@
+"""The whole of a database as rows that two runs share if they did the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SLACK = timedelta(seconds=5)
+
+EVERYTHING = "*"
+"""Among a table's bookkeeping: it is a log of tries, and even the number of its rows differs after a repeat."""
+
+Rows = dict[str, dict[str, dict[str, Any]]]
+"""Table → primary key as text → row as JSON."""
+
+
+def tables(engine: Engine) -> list[str]:
+    """Return the names of the database's tables, the migrations' own aside."""
+    with engine.connect() as connection:
+        names = connection.execute(
+            text(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' "
+                "AND tablename NOT LIKE 'alembic%' ORDER BY tablename"
+            )
+        )
+        return list(names.scalars())
+
+
+def rows(engine: Engine) -> Rows:
+    """Return every row of every table."""
+    found: Rows = {}
+    with engine.connect() as connection:
+        for table in tables(engine):
+            key = connection.execute(
+                text(
+                    "SELECT array_agg(a.attname::text ORDER BY array_position(i.indkey::int2[], a.attnum)) "
+                    "FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) "
+                    "WHERE i.indisprimary AND i.indrelid = CAST(:table AS regclass)"
+                ),
+                {"table": f'public."{table}"'},
+            ).scalar()
+            assert key, f"table {table} has no primary key"
+            all_rows = connection.execute(text(f'SELECT to_jsonb(t) FROM "{table}" t')).scalars()
+            found[table] = {"|".join(str(row[c]) for c in key): row for row in all_rows}
+    return found
+
+
+def known_uuids(state: Rows) -> set[str]:
+    """Return every uuid that stands in a state."""
+    return {u for table in state.values() for row in table.values() for u in _UUID.findall(str(row))}
+
+
+def normalised(
+    state: Rows, seeded: Rows, started: datetime, bookkeeping: Mapping[str, set[str]]
+) -> dict[str, list[str]]:
+    """Return the rows with what no two runs share made equal: ids made since, stamps of the real time."""
+    known = known_uuids(seeded)
+    return {
+        table: sorted(
+            str(
+                {
+                    column: _plain(value, known, started)
+                    for column, value in sorted(row.items())
+                    if column not in bookkeeping.get(table, set())
+                }
+            )
+            for row in found.values()
+        )
+        for table, found in state.items()
+        if EVERYTHING not in bookkeeping.get(table, set())
+    }
+
+
+def changes(before: Rows, after: Rows) -> dict[str, dict[str, int]]:
+    """Return per table how many rows were inserted, updated and deleted; tables without any are left out."""
+    counted = {}
+    for table in after:
+        old, new = before.get(table, {}), after[table]
+        counts = {
+            "inserted": len(new.keys() - old.keys()),
+            "updated": sum(old[key] != new[key] for key in old.keys() & new.keys()),
+            "deleted": len(old.keys() - new.keys()),
+        }
+        if any(counts.values()):
+            counted[table] = counts
+    return counted
+
+
+def plain_row(row: Mapping[str, Any] | None, known: set[str], started: datetime, ignored: set[str]) -> Any:
+    """Return one row as `normalised` would show it."""
+    if row is None:
+        return None
+    return {c: _plain(v, known, started) for c, v in row.items() if c not in ignored}
+
+
+def _plain(value: Any, known: set[str], started: datetime) -> Any:
+    if isinstance(value, str):
+        if _is_real_time(value, started):
+            return "<now>"
+        return _UUID.sub(lambda found: found[0] if found[0] in known else "<new id>", value)
+    if isinstance(value, Mapping):
+        return {k: _plain(v, known, started) for k, v in value.items()}
+    return value
+
+
+def _is_real_time(value: str, started: datetime) -> bool:
+    """Say whether a text is an instant between the test's start and a little after now, or a delay from that."""
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    if moment.tzinfo is None:
+        return False
+    now = datetime.now(UTC)
+    return any(
+        started - _SLACK <= moment - delay <= now + _SLACK
+        for delay in (timedelta(0), timedelta(seconds=30), timedelta(seconds=60), timedelta(minutes=15))
+    )

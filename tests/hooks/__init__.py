@@ -1,0 +1,1 @@
+"""The hooks, against small real services on loopback."""

@@ -1,0 +1,1 @@
+"""A DAG folder of one file."""

@@ -1,0 +1,130 @@
+"""One whole stack, with all of Airflow's processes, for every test that works on the real thing.
+
+A test that takes the fixture `live_stack` is marked `live` by itself, and all of them run in one process, on
+one stack, in any order: a test makes the rows and runs that it looks at, and leaves the DAGs paused or not as
+it found them. Beside the project's DAGs the stack has those of tests/live/dags, which fail as tests want it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine
+
+from stack.api import Airflow
+from stack.environment import database_uri
+from stack.home import Home
+from stack.supervisor import Stack
+
+WANTED = {"LAB_INTEGRATION_MODEL": "api", "ARCVEST_WORKER_SECONDS": "5"}
+"""The lab is asked, and ArcVest's worker waits for more work no longer than a test does."""
+
+PROBES = Path(__file__).with_name("dags")
+
+
+@dataclass(slots=True)
+class LiveStack:
+    """A running stack, with demo data and the lab on loopback."""
+
+    stack: Stack
+    _sessions: dict[str, Airflow] = field(default_factory=dict)
+    _engines: dict[str, Engine] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.stack.environment["ALMANAC_URL"]
+
+    @property
+    def home(self) -> Home:
+        return self.stack.home
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the stack's env file holds, its secrets among it."""
+        return self.stack.environment
+
+    def password(self, login: str) -> str:
+        """Return the password of `admin`, `operator` (Airflow's role user) or `viewer`."""
+        return self.stack.environment[f"ALMANAC_{login.upper()}_PASSWORD"]
+
+    def api(self, login: str = "admin") -> Airflow:
+        if login not in self._sessions:
+            self._sessions[login] = self.stack.api(login)
+        return self._sessions[login]
+
+    def database(self, name: str) -> Engine:
+        """Return an engine on `airflow`, `almanac` or a system's database."""
+        if name not in self._engines:
+            uri = database_uri(self.stack.environment, name, "postgresql+psycopg")
+            self._engines[name] = create_engine(uri, pool_pre_ping=True)
+        return self._engines[name]
+
+    def run(self, dag_id: str, conf: Mapping[str, Any] | None = None, within: float = 120) -> dict[str, Any]:
+        """Trigger a DAG as the operator, wait for the run's end and return it."""
+        api = self.api("operator")
+        run_id = api.trigger(dag_id, conf)
+        api.unpause(dag_id)
+        return api.finished(dag_id, run_id, within)
+
+    def pids(self) -> dict[str, int]:
+        """Return the process numbers of api-server, scheduler, dag-processor, triggerer, lab and postgres."""
+        return self.stack.pids()
+
+    def close(self) -> None:
+        for session in self._sessions.values():
+            session.http.close()
+        for engine in self._engines.values():
+            engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def live_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveStack]:
+    """Boot the whole stack once, in a folder of its own, and start again whatever a test kills."""
+    home = Home(Path(tmp_path_factory.mktemp("stack")) / "home")
+    over = threading.Event()
+    with Stack(home, WANTED, durable=False, more=with_probes()) as stack:
+        stack.start(demo_data=True)
+
+        def keep_up() -> None:
+            while not over.wait(0.2):
+                stack.restart_the_dead()
+
+        keeper = threading.Thread(target=keep_up, daemon=True)
+        keeper.start()
+        live = LiveStack(stack)
+        yield live
+        over.set()
+        keeper.join()
+        live.close()
+
+
+def with_probes() -> dict[str, str]:
+    """Return the environment in which Airflow also finds the tests' own DAGs."""
+    folder = "airflow.dag_processing.bundles.local.LocalDagBundle"
+    bundles = [
+        {"name": "dags-folder", "classpath": folder, "kwargs": {}},
+        {"name": "probes", "classpath": folder, "kwargs": {"path": str(PROBES)}},
+    ]
+    return {"AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles)}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Mark what needs the stack, and keep it in one process: two stacks would crowd each other out.
+
+    The marks are there before `-m` chooses by them; what looks back on all that happened comes last, after the
+    order was shuffled.
+    """
+    for item in items:
+        if "live_stack" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.live)
+            item.add_marker(pytest.mark.xdist_group("live"))
+    result = yield
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    return result

@@ -1,0 +1,1 @@
+"""What every run leaves behind, and what operators are told."""
