@@ -22,7 +22,7 @@ TESTS ?= tests
 # With a seed of its own, each process would name the cases that come from sets in another order.
 PYTEST := PYTHONHASHSEED=0 $(PY) -m pytest --quiet
 
-.PHONY: help setup demo up down env sql test quick check lint format types layers docs docs-fresh bench mutants \
+.PHONY: help setup demo up down env sql test quick check lint format types layers docs docs-fresh bench crash mutants \
 	new-dag requirements browser queue-tools clean
 
 help: ## list what can be done
@@ -85,6 +85,9 @@ docs-fresh: setup
 
 bench: setup ## run the benchmarks
 	@$(PY) -m bench
+
+crash: setup ## end every job at each of its events, those that repeat themselves too
+	@CRASH_POINTS=all $(PYTEST) --numprocesses auto tests/dags/test_promises.py -k test_killed_anywhere
 
 mutants: setup ## break the code line by line and see that the tests notice
 	@$(PY) -m tests.mutants

@@ -79,6 +79,33 @@ class Transaction:
         return self._connection.execute(executable, dict(binds))
 
 
+class Progress(Protocol):
+    """Who is told how far a run has come."""
+
+    def __call__(
+        self,
+        current: int,
+        total: int,
+        said: str | None = None,
+        *,
+        ids: Sequence[Any] = (),
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        """Say that `current` of `total` is done; `ids` and `counts` help who looks into a failure."""
+        ...
+
+
+def untold(
+    current: int,
+    total: int,
+    said: str | None = None,
+    *,
+    ids: Sequence[Any] = (),
+    counts: Mapping[str, int] | None = None,
+) -> None:
+    """Tell nobody: for a run that no record is kept of."""
+
+
 class Database(Protocol):
     """Where a job's tables are."""
 
@@ -172,6 +199,7 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     state: str = "success"
+    progress: Progress = untold
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("almanac"))
 
     @property

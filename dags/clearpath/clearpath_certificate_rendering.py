@@ -14,10 +14,10 @@ Clear the failed task or trigger the DAG again: file names come from the content
 from __future__ import annotations
 
 import pendulum
-from airflow.sdk import Asset, AssetWatcher, Param, dag, task
+from airflow.sdk import Asset, AssetWatcher, dag, task
 
 from almanac.defaults import run_limit, work
-from almanac.params import run_params
+from almanac.params import optional_id, run_params
 from almanac.runs import begin, end, open_run
 from almanac.triggers import Notified
 from include.clearpath import ZONE, certificate_rendering
@@ -44,12 +44,7 @@ def outside():
     dagrun_timeout=run_limit(),
     default_args=work(pool="clearpath", priority="NORMAL"),
     params=run_params(
-        certificate_id=Param(
-            None,
-            type=["null", "string"],
-            format="uuid",
-            description="Empty: all that wait for their first PDF.",
-        ),
+        certificate_id=optional_id("Empty: all that wait for their first PDF."),
     ),
     tags=["clearpath", "pool:clearpath", "on-failure:rerun"],
     doc_md=__doc__,

@@ -48,6 +48,11 @@ def run_params(**own: Param) -> dict[str, Param]:
     return params
 
 
+def optional_id(description: str) -> Param:
+    """Return a param that takes the id of a row, or nothing."""
+    return Param(None, type=["null", "string"], format="uuid", description=description)
+
+
 def check_values(conf: Mapping[str, Any], schemas: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise BadInput for the first value that its param's schema does not take, in one short sentence."""
     # Half a second that no DAG file should need to be parsed.

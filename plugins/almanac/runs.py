@@ -132,17 +132,22 @@ def _run(
     *,
     preview: bool,
 ) -> Run:
+    system = _system(job)
     return Run(
         job=job.NAME,
         run_id=context["dag_run"].run_id,
         as_of=_as_of(context),
-        zone=_system(job).ZONE,
-        db=db,
+        zone=system.ZONE,
+        db=getattr(system, "DATABASE", _as_it_is)(db),
         params=_params(context),
         settings=run_settings,
         as_of_given=context["params"].get(AS_OF) is not None,
         preview=preview,
     )
+
+
+def _as_it_is(db: Database) -> Database:
+    return db
 
 
 def _params(context: Mapping[str, Any]) -> dict[str, Any]:

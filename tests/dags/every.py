@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,9 +38,16 @@ class DagFile:
         return importlib.import_module(f"include.{self.system}.tables")
 
     @property
-    def world(self) -> ModuleType:
-        """The module tests/<system>/world.py: `seed`, `world`, `grow`, `outside`, and the constants beside them."""
-        return importlib.import_module(f"tests.{self.system}.world")
+    def world(self) -> Any:
+        """What tests/<system>/world.py provides: `seed`, `world`, `grow`, `outside`, and the constants beside them.
+
+        Where the system is too large for one world, a job's own things stand in tests/<system>/worlds/<job>.py.
+        """
+        of_system = importlib.import_module(f"tests.{self.system}.world")
+        own = f"tests.{self.system}.worlds.{self.dag_id.removeprefix(self.system + '_')}"
+        if importlib.util.find_spec(f"tests.{self.system}.worlds") is None:
+            return of_system
+        return SimpleNamespace(**{**vars(of_system), **vars(importlib.import_module(own))})
 
     def __str__(self) -> str:
         return self.dag_id

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -112,6 +113,16 @@ class Desk:
                 return connection.execute(with_work, {"ids": list(dag_ids)}).scalar_one() == 0
 
         until(f"no run of {dag_ids}", look, within)
+
+    def others_since(self, moment: datetime, dag_ids: Sequence[str], than: Iterable[Run]) -> list[str]:
+        """Return the runs of these DAGs, without those of `than`, that came to be after `moment`."""
+        made = text(
+            "SELECT run_id FROM dag_run"
+            " WHERE dag_id = ANY (:ids) AND queued_at > :moment AND NOT run_id = ANY (:known)"
+        )
+        binds = {"ids": list(dag_ids), "moment": moment, "known": [run.run_id for run in than]}
+        with self.stack.database("airflow").connect() as connection:
+            return list(connection.execute(made, binds).scalars())
 
     def tasks(self, run: Run) -> dict[str, dict[str, Any]]:
         """Return the run's tasks by id, as the API tells of them."""
