@@ -150,7 +150,7 @@ def test_cut_amid_a_split(start: Callable[..., ResendServer], taken: int) -> Non
 
 def test_an_outage_while_others_wait_for_their_turn(server: ResendServer) -> None:
     """What sat out a rate limit is not sent into a service that went out since; nothing of it was taken."""
-    server.fail(too_many("1"), Fault(status=500, delay=0.3))
+    server.fail(too_many("3"), Fault(status=500, delay=0.3))
     outcomes = sent(provider(server), letters("a", 1), letters("b", 1))
     assert sorted(outcome.certain for outcome in outcomes if isinstance(outcome, Deferred)) == [False, True]
     assert len(server.requests) == 2
