@@ -23,7 +23,7 @@ from stack.supervisor import Stack, Stopped, ends_on_signals
 from stack.terminal import progress, say, table
 
 _PARSED_WITHIN = 60.0
-_RUNS_WITHIN = 300.0
+_RUNS_WITHIN = 600.0
 
 
 PREVIEWED = "clearpath_session_expiry"
