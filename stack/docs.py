@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from stack import schema_page
+from stack import schema_page, specification_page
 from stack.errors import StackError
 from stack.home import PROJECT
 from stack.terminal import say
@@ -157,7 +157,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     os.environ.setdefault("AIRFLOW__LOGGING__LOGGING_LEVEL", "WARNING")
     try:
-        fresh = {PAGE: page(PROJECT / "dags"), schema_page.PAGE: schema_page.page()}
+        fresh = {
+            PAGE: page(PROJECT / "dags"),
+            schema_page.PAGE: schema_page.page(),
+            specification_page.PAGE: specification_page.page(),
+        }
     except StackError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

@@ -32,10 +32,10 @@ _SHORT = {
 def page() -> str:
     """Return the page."""
     areas = importlib.import_module("include.ecocomply.tables").AREAS
-    return _HEAD + "\n".join(_area(area) for area in areas if _tables(area))
+    return _HEAD + "\n".join(_area(area) for area in areas if tables_of(area))
 
 
-def _tables(area: Any) -> list[Any]:
+def tables_of(area: Any) -> list[Any]:
     """Return the tables that a module names, in its order."""
     from sqlalchemy import Table  # noqa: PLC0415 - not where nobody asks for the page
 
@@ -43,7 +43,7 @@ def _tables(area: Any) -> list[Any]:
 
 
 def _area(area: Any) -> str:
-    tables = _tables(area)
+    tables = tables_of(area)
     lines = ["```mermaid", "erDiagram", *_lines(tables)]
     for table in tables:
         lines += [f"    {table.name} {{", *(f"        {row}" for row in _columns(table)), "    }"]
