@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Row
@@ -23,6 +23,23 @@ QUEUES: tuple[str, ...] = ()
 Outside = NothingOutside
 
 
+class Band(NamedTuple):
+    """What a clock is with `least` to `most` days left."""
+
+    least: int | None
+    most: int | None
+    criticality: str
+    status: str
+
+
+BANDS = (
+    Band(None, -1, "RED", "OVERDUE"),
+    Band(0, 7, "RED", "ACTIVE"),
+    Band(8, 30, "AMBER", "ACTIVE"),
+    Band(31, None, "GREEN", "ACTIVE"),
+)
+
+
 def recalculate_clocks(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Count the days that each running clock has left, and from them its criticality and status."""
     which = _which(run)
@@ -33,7 +50,9 @@ def recalculate_clocks(run: Run, outside: NothingOutside) -> None:  # noqa: ARG0
 
     def change(tx: Transaction, ids: Sequence[UUID] | None) -> None:
         overdue = tx.value(statement(PACKAGE, "clocks_becoming_overdue"), ids=ids, **which)
-        run.count("updated", tx.execute(statement(PACKAGE, "recalculate_clocks"), ids=ids, **which))
+        for band in BANDS:
+            binds = {**which, **band._asdict(), "ids": ids}
+            run.count("updated", tx.execute(statement(PACKAGE, "recalculate_clocks"), **binds))
         run.count("transitioned_to_overdue", overdue)
 
     at_once(run, look, change, int(run.params["batch_size"]))

@@ -167,3 +167,27 @@ def test_days_are_those_of_the_calendar(rows: Rows) -> None:
     leap = clock(rows, 0, target_date=date(2028, 3, 1))
     perform(rows, AS_OF.replace(year=2026, month=2, day=27))
     assert standing(rows, leap)[0] == (date(2028, 3, 1) - date(2026, 2, 27)).days == 733
+
+
+def test_words_may_be_an_enum(rows: Rows) -> None:
+    """An application may have enum types where this platform has words, and its database is taken as it is."""
+    for column, words in (
+        ("criticality", "'RED', 'AMBER', 'GREEN'"),
+        ("status", "'ACTIVE', 'OVERDUE', 'COMPLETED'"),
+    ):
+        rows.run_sql(f"CREATE TYPE clock_{column} AS ENUM ({words})")
+        for constraint in rows.run_sql(
+            "SELECT conname FROM pg_constraint WHERE conrelid = 'compliance_clocks_universal'::regclass"
+            f" AND contype = 'c' AND pg_get_constraintdef(oid) LIKE '%{column}%'"
+        ).scalars():
+            rows.run_sql(f'ALTER TABLE compliance_clocks_universal DROP CONSTRAINT "{constraint}"')
+    rows.run_sql("DROP INDEX ix_compliance_clocks_universal_running")
+    rows.run_sql("DROP MATERIALIZED VIEW compliance_clock_dashboard CASCADE")
+    rows.run_sql("ALTER TABLE compliance_clocks_universal ALTER status DROP DEFAULT")
+    for column in ("criticality", "status"):
+        rows.run_sql(
+            f"ALTER TABLE compliance_clocks_universal ALTER {column} TYPE clock_{column} USING {column}::clock_{column}"
+        )
+    key = clock(rows, -1, status="ACTIVE")
+    perform(rows)
+    assert standing(rows, key) == (-1, "RED", "OVERDUE")
