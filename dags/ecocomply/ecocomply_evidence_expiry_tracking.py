@@ -1,8 +1,8 @@
 """### Tell of evidence that is about to expire
 
 Every night at 02:00 UTC, who uploaded an item of evidence and who is assigned to its obligations, else the site's
-managers, are told 30, 14, 7 and 1 days before it expires, once each; of marks that were missed, only of the most urgent.
-From 7 days on it is HIGH.
+managers, are told 30, 14, 7 and 1 days before it expires, once each; of marks that were missed, only of the most
+urgent. From 7 days on it is HIGH.
 
 **Touches** `notifications` in `ecocomply_db`. Nothing leaves the database; the notifications go out by
 `ecocomply_notification_delivery`.

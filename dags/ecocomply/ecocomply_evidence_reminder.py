@@ -1,14 +1,14 @@
 """### Remind of evidence that is missing
 
 Every day at 09:00 UTC, who looks after an obligation that needs evidence, is due within 7 days and has none yet is
-reminded by mail; again each day until there is some, it is done, or it is overdue. Evidence that was deleted, archived or
-has expired does not count; evidence that waits for its approval does.
+reminded by mail; again each day until there is some, it is done, or it is overdue. Evidence that was deleted, archived
+or has expired does not count; evidence that waits for its approval does.
 
 **Touches** `notifications` in `ecocomply_db`. Nothing leaves the database; the mails go out by
 `ecocomply_notification_delivery`.
 
-**If it fails** who was reminded is not reminded twice. Clear the failed task or trigger the DAG again on the same day; a
-day without a run is not made up for by the next. `without_recipient` counts obligations that nobody looks after.
+**If it fails** who was reminded is not reminded twice. Clear the failed task or trigger the DAG again on the same day;
+the next day's run reminds of what is due then. `without_recipient` counts obligations that nobody looks after.
 """
 
 from __future__ import annotations
