@@ -15,7 +15,10 @@ WHERE d.due_date = CAST(:day AS date)
   AND NOT EXISTS (
       SELECT FROM notifications AS n
       WHERE n.entity_id = d.id
-        AND starts_with(n.dedupe_key, concat('deadline_', CAST(:mark AS text), '/deadline/', d.id, '/', d.due_date, '/'))
+        AND starts_with(
+            n.dedupe_key,
+            concat_ws('/', 'deadline_' || CAST(:mark AS text), 'deadline', d.id, to_char(d.due_date, 'YYYY-MM-DD'), '')
+        )
         AND (o.assigned_to IS NULL OR n.user_id = o.assigned_to)
   )
 ORDER BY d.id
