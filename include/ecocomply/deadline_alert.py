@@ -34,7 +34,7 @@ def send_alerts(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a 
     """Warn of each deadline of the most urgent mark that it has crossed, once."""
     for days in range(MARKS[-1] + 1):
         mark = next(one for one in MARKS if days <= one)
-        due = {"day": run.today + timedelta(days=days), "mark": mark, **_which(run)}
+        due: dict[str, Any] = {"day": run.today + timedelta(days=days), "mark": mark, **_which(run)}
         # A day at a time, which is the order of the index.
         for page in pages(run, statement(PACKAGE, "deadlines_to_alert"), **due):
             run.count("processed", len(page))

@@ -30,9 +30,9 @@ def track_expiry(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a
     """Tell of each item of evidence the most urgent mark that it has crossed, once; not of what has expired."""
     for days in range(MARKS[-1] + 1):
         mark = next(one for one in MARKS if days <= one)
-        expiring = {"day": run.today + timedelta(days=days)}
+        day = run.today + timedelta(days=days)
         # A day at a time, which is the order of the index.
-        for page in pages(run, statement(PACKAGE, "evidence_expiring"), **expiring):
+        for page in pages(run, statement(PACKAGE, "evidence_expiring"), day=day):
             run.count("processed", len(page))
             notify(run, [_notice(row, days, mark) for row in page])
 

@@ -65,7 +65,10 @@ def find_gaps(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a st
 
     for days in range(int(run.params["look_ahead_days"]) + 1):
         # A day at a time, which is the order of the index.
-        due = {"day": run.today + timedelta(days=days), "company_id": run.params["company_id"]}
+        due: dict[str, Any] = {
+            "day": run.today + timedelta(days=days),
+            "company_id": run.params["company_id"],
+        }
         for page in pages(run, statement(PACKAGE, "deadlines_without_gap"), **due):
             run.count("processed", len(page))
             each_chunk(run, [row.id for row in page], find)

@@ -25,7 +25,7 @@ DAYS_AHEAD = 7
 
 def send_reminders(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Remind by mail of each obligation that is due by the seventh day and has no live evidence."""
-    which = {"today": run.today, "ahead": DAYS_AHEAD}
+    which: dict[str, Any] = {"today": run.today, "ahead": DAYS_AHEAD}
     which |= {name: run.params[name] for name in ("company_id", "site_id")}
     for page in pages(run, statement(PACKAGE, "obligations_without_evidence"), **which):
         run.count("processed", len(page))

@@ -14,7 +14,7 @@ from include.job import NothingOutside
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
-ALL = {"company_id": None, "site_id": None, "trigger_source": None}
+ALL: dict[str, Any] = {"company_id": None, "site_id": None, "trigger_source": None}
 DAY = timedelta(days=1)
 
 
@@ -200,7 +200,8 @@ def test_a_param_narrows_it(rows: Rows, param: str) -> None:
     rows.user("stranger", "OWNER", company=company)
     deadline(rows, 1)
     deadline(rows, 2, company_id=company, site_id=site)
-    perform(rows, **{param: str({"company_id": company, "site_id": site}[param])})
+    narrowed: dict[str, Any] = {param: str({"company_id": company, "site_id": site}[param])}
+    perform(rows, **narrowed)
     assert {row.recipient_email for row in rows.all("notifications")} == {"stranger@ecocomply.test"}
     assert statuses(rows) == ["PENDING", "DUE_SOON"]
 

@@ -14,10 +14,10 @@ from include.job import NothingOutside
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
-ALL = {"company_id": None, "look_ahead_days": 30}
+ALL: dict[str, Any] = {"company_id": None, "look_ahead_days": 30}
 DAY = timedelta(days=1)
-APPROVED = {"validation_status": "APPROVED"}
-PAST = {"expiry_date": TODAY - DAY}
+APPROVED: dict[str, Any] = {"validation_status": "APPROVED"}
+PAST: dict[str, Any] = {"expiry_date": TODAY - DAY}
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from include.job import NothingOutside
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
-ALL = {"company_id": None, "site_id": None}
+ALL: dict[str, Any] = {"company_id": None, "site_id": None}
 DAY = timedelta(days=1)
 
 
@@ -164,5 +164,6 @@ def test_a_param_narrows_it(rows: Rows, param: str) -> None:
     rows.user("stranger", "OWNER", company=company)
     obligation(rows, 3)
     theirs = obligation(rows, 3, company_id=company, site_id=site)
-    perform(rows, **{param: str({"company_id": company, "site_id": site}[param])})
+    narrowed: dict[str, Any] = {param: str({"company_id": company, "site_id": site}[param])}
+    perform(rows, **narrowed)
     assert {row.entity_id for row in rows.all("notifications")} == {theirs}

@@ -15,7 +15,7 @@ from include.job import NothingOutside
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
-ALL = {"company_id": None, "site_id": None, "force_recalculate": False}
+ALL: dict[str, Any] = {"company_id": None, "site_id": None, "force_recalculate": False}
 DAY = timedelta(days=1)
 PERIODS = {
     "DAILY": relativedelta(days=1), "WEEKLY": relativedelta(weeks=1), "MONTHLY": relativedelta(months=1),
@@ -269,7 +269,8 @@ def test_a_param_narrows_it(rows: Rows, param: str) -> None:
     mine = obligation(rows, "MONTHLY", TODAY - 40 * DAY)
     theirs = obligation(rows, "MONTHLY", TODAY - 40 * DAY, company_id=company, site_id=site)
     before = found(rows, mine)
-    perform(rows, **{param: str({"company_id": company, "site_id": site}[param])})
+    narrowed: dict[str, Any] = {param: str({"company_id": company, "site_id": site}[param])}
+    perform(rows, **narrowed)
     assert found(rows, mine) == before
     assert found(rows, theirs).status == "OVERDUE"
     assert {row.company_id for row in [*rows.all("deadlines"), *rows.all("schedules")]} == {company}
