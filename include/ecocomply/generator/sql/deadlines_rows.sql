@@ -36,4 +36,4 @@ SELECT md5('deadline' || o.id || once.due)::uuid, o.company_id, o.site_id, o.id,
        o.created_at, o.updated_at
 FROM generate_series(1, pg_temp.obligations()) AS n
 JOIN obligations AS o ON o.id = pg_temp.make_id('obligation', n) AND o.frequency = 'ONE_TIME'
-CROSS JOIN LATERAL (SELECT o.base_date + pg_temp.roll('once', n, 800) AS due) AS once
+CROSS JOIN LATERAL (SELECT o.base_date AS due) AS once

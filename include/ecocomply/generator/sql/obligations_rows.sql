@@ -7,7 +7,10 @@ INSERT INTO obligations (
 SELECT pg_temp.make_id('obligation', n), pg_temp.make_id('company', pg_temp.company_of_site(of_site.site)),
        pg_temp.make_id('site', of_site.site), document.id, document.module_id,
        what.summary, what.summary || ' as condition ' || of_site.condition || ' of the permit has it.',
-       what.category, of_site.condition, often.frequency, pg_temp.today() - 30 - pg_temp.roll('base', n, 700),
+       what.category, of_site.condition, often.frequency,
+       pg_temp.today() - 30 - pg_temp.roll('base', n, 700)
+           -- what is due once is due on its base date, which lies on either side of today
+           + CASE WHEN often.frequency = 'ONE_TIME' THEN pg_temp.roll('once', n, 800) ELSE 0 END,
        pg_temp.roll('evidence', n, 10) > 0,
        CASE WHEN pg_temp.roll('assigned', n, 5) > 0
            THEN pg_temp.make_id('user', 9 * (pg_temp.company_of_site(of_site.site) - 1) + 3 + pg_temp.roll('to', n, 6)) END,
