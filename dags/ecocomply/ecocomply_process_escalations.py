@@ -1,11 +1,11 @@
 """### Escalate what stays overdue
 
-Every night at 00:30 UTC, each overdue deadline, or obligation that has no deadlines, goes up by one level at most: after
-the days of its category's workflow, else of the company's, else after 7, 14, 21 and 30 days. Those whom the level names
-are told, else OWNERs and ADMINs. An escalation of what is no longer overdue is resolved.
+Every night at 00:30 UTC, each overdue deadline, or obligation that has no deadlines, goes up by one level at most:
+after the days of its category's workflow, else of the company's, else after 7, 14, 21 and 30 days. Those whom the level
+names are told, else OWNERs and ADMINs. An escalation of what is no longer overdue is resolved.
 
-**Touches** `escalations` and `notifications` in `ecocomply_db`. Nothing leaves the database; the notifications go out by
-`ecocomply_notification_delivery`.
+**Touches** `escalations` and `notifications` in `ecocomply_db`. Nothing leaves the database; the notifications go out
+by `ecocomply_notification_delivery`.
 
 **If it fails** each chunk has its escalations and notifications, or neither. Clear the failed task or trigger the DAG
 again: one run's day gives a level once. `invalid_recipients` counts people whom a workflow names and who have left.
