@@ -13,6 +13,7 @@ from include.ecocomply import auto_create_renewal_workflows
 from include.ecocomply.generator import generate
 from include.job import NothingOutside
 from include.run import EngineDatabase, Run
+from include.statements import statement
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
 ALL = {"company_id": None, "advance_notice_days": 90}
@@ -205,6 +206,19 @@ def test_a_bad_row_stands_alone(rows: Rows) -> None:
     run = perform(rows)
     assert list(renewals(rows)) == [good]
     assert (run.counts["failed"], run.counts["renewal_workflows_created"]) == (1, 1)
+
+
+def test_two_runs_at_once_make_one(rows: Rows) -> None:
+    """Ruling 16: what another run has made between the look and the change is left to it."""
+    key = permit(rows, 60)
+    given = {"ids": [key], "today": TODAY, "notice_days": 90}
+    create = statement(auto_create_renewal_workflows.PACKAGE, "create_renewals")
+    made = []
+    for _ in range(2):
+        with rows.run().transaction() as tx:
+            made.append(len(tx.rows(create, **given)))
+    assert made == [1, 0]
+    assert renewals(rows) == {key: [TODAY + 60 * DAY]}
 
 
 def test_the_generated_data_has_work(database_of: Callable[..., EngineDatabase]) -> None:

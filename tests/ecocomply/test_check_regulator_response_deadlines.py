@@ -13,6 +13,7 @@ from include.ecocomply import check_regulator_response_deadlines
 from include.ecocomply.generator import generate
 from include.job import NothingOutside
 from include.run import EngineDatabase, Run
+from include.statements import statement
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
 DAY = timedelta(days=1)
@@ -178,6 +179,17 @@ def test_a_bad_row_stands_alone(rows: Rows) -> None:
     assert (notes(rows, bad), notes(rows, good)) == (None, NOTE)
     assert (run.counts["failed"], run.counts["alerts"]) == (1, 1)
     assert {row.entity_id for row in rows.all("notifications")} == {good}
+
+
+def test_two_runs_at_once_tell_once(rows: Rows) -> None:
+    """Ruling 16: what another run has noted between the look and the change is left to it."""
+    key = workflow(rows, 2)
+    note = statement(check_regulator_response_deadlines.PACKAGE, "note_responses_overdue")
+    noted = []
+    for _ in range(2):
+        with rows.run().transaction() as tx:
+            noted.append(len(tx.rows(note, ids=[key], today=TODAY, note=NOTE)))
+    assert noted == [1, 0]
 
 
 def test_the_generated_data_has_work(database_of: Callable[..., EngineDatabase]) -> None:
