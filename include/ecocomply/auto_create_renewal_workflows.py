@@ -25,7 +25,7 @@ Outside = NothingOutside
 
 def create_renewals(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Make a renewal for each permit that expires within the notice and has had none for that date."""
-    within = {"today": run.today, "notice_days": int(run.params["advance_notice_days"])}
+    within: dict[str, Any] = {"today": run.today, "notice_days": int(run.params["advance_notice_days"])}
 
     def create(tx: Transaction, ids: Sequence[UUID]) -> None:
         made = tx.rows(statement(PACKAGE, "create_renewals"), ids=ids, **within)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -61,8 +61,8 @@ def detect_sla_misses(run: Run, outside: NothingOutside) -> None:  # noqa: ARG00
     _work_through(run, "sla_misses", detect)
 
 
-def _work_through(run: Run, look: str, detect: Any) -> None:
-    which = {"today": run.today, "company_id": run.params["company_id"]}
+def _work_through(run: Run, look: str, detect: Callable[[Transaction, Sequence[UUID]], None]) -> None:
+    which: dict[str, Any] = {"today": run.today, "company_id": run.params["company_id"]}
     for page in pages(run, statement(PACKAGE, look), int(run.params["batch_size"]), **which):
         run.count("processed", len(page))
         each_chunk(run, [row.id for row in page], detect)

@@ -28,7 +28,7 @@ _EVERYBODY_DAYS, _STAFF_DAYS = 7, 30
 def send_reminders(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Remind of each document that has crossed a mark; of several marks the most urgent, once for an expiry date."""
     marks = [int(mark) for mark in run.params["reminder_days"]]
-    which = {
+    which: dict[str, Any] = {
         "today": run.today,
         "reminder_days": marks,
         "farthest": max(marks),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -46,7 +46,7 @@ def document(rows: Rows, days: int, **values: Any) -> UUID:
     return rows.add("documents", **(given | values))
 
 
-def perform(rows: Rows, as_of: datetime = AS_OF, **params: Any) -> Run:
+def perform(rows: Rows, as_of: Any = AS_OF, **params: Any) -> Run:
     """Run the job for every company, unless told otherwise."""
     return rows.perform(permit_renewal_reminder, NothingOutside(), as_of, **(ALL | params))
 
