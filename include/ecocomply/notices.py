@@ -90,10 +90,10 @@ def _row(run: Run, place: int, notice: Notice) -> dict[str, Any]:
     kind = kind_of(notice.kind)
     if not set(notice.channels) <= set(CHANNELS):
         raise BadInput(f"{notice}: an unknown channel among {', '.join(notice.channels)}")
-    values = _with_ids(kind.about, notice)
+    entity_type = notice.entity_type or kind.about
+    values = _with_ids(entity_type, notice)
     worded = word(notice.kind, values, today=run.today, app_url=run.settings["APP_URL"] or "")
     toward = notice.counts_toward
-    entity_type = notice.entity_type or kind.about
     return {
         "place": place,
         "company_id": notice.company_id,
@@ -126,12 +126,12 @@ def _row(run: Run, place: int, notice: Notice) -> dict[str, Any]:
     }
 
 
-def _with_ids(about: str, notice: Notice) -> dict[str, Any]:
+def _with_ids(entity_type: str, notice: Notice) -> dict[str, Any]:
     ids = {
         "site_id": notice.site_id,
         "obligation_id": notice.obligation_id,
         "evidence_id": notice.evidence_id,
-        f"{about}_id": notice.entity_id,
+        f"{entity_type}_id": notice.entity_id,
     }
     return {name: one for name, one in ids.items() if one is not None} | clean(notice.values)
 

@@ -47,6 +47,8 @@ ASSIGNEE_AND_SITE_MANAGERS: Rule = ((NAMED,), SITE_MANAGER)
 NAMED_ALONE: Rule = ((NAMED,),)
 NAMED_ELSE_ADMINS: Rule = ((NAMED, *role("ADMIN")),)
 """The permit's owner (9.1, 9.2)."""
+NAMED_AND_ADMINS: Rule = ((NAMED,), role("ADMIN"))
+"""9.2, once a response is late for more than a week."""
 NAMED_ELSE_MANAGERS: Rule = ((NAMED, *role("MANAGER")),)
 """The assignee of a corrective action's item (10.1)."""
 OWNERS: Rule = (("OWNER",),)
@@ -58,6 +60,12 @@ OVERSIGHT: Rule = (role("MANAGER"), role("ADMIN"), ("OWNER",))
 """5.1 and 12.2."""
 ASSIGNEE_AND_OVERSIGHT: Rule = ((NAMED,), *OVERSIGHT)
 """13.2."""
+SLA_LEVELS: tuple[Rule, ...] = (
+    NAMED_ELSE_MANAGERS,
+    ((NAMED,), role("MANAGER")),
+    ((NAMED,), role("MANAGER"), role("ADMIN")),
+)
+"""13.1, at 12, 24 and 48 hours: each level also tells those of the levels before it."""
 NAMED_ELSE_OWNERS_AND_ADMINS: Rule = ((NAMED, "OWNER", "ADMIN"), (NAMED, "ADMIN", "OWNER"))
 """A level's own recipients (8.1)."""
 RENEWAL_90: Rule = OWNERS_AND_ADMINS

@@ -9,10 +9,12 @@ SELECT pg_temp.make_id('document', n), pg_temp.make_id('site', site), module.id,
        (ARRAY['PERMIT', 'CONSENT', 'REGISTRATION', 'LICENCE'])[kind],
        (ARRAY['EPR', 'TEC', 'MCP', 'CBDU'])[kind] || '/' || upper(left(md5(n::text), 2)) || (1000 + n),
        (ARRAY['Environment Agency', 'Yorkshire Water', 'Environment Agency', 'Natural Resources Wales'])[kind],
-       CASE WHEN pg_temp.roll('expires', n, 12) > 0 THEN pg_temp.today() + pg_temp.roll('expiry', n, 900) - 20 END,
+       -- of each company one is due for renewal now
+       CASE WHEN n % 12 = 2 THEN pg_temp.today() + 65 + pg_temp.roll('soon', n, 20)
+            WHEN pg_temp.roll('expires', n, 12) > 0 THEN pg_temp.today() + pg_temp.roll('expiry', n, 900) - 20 END,
        CASE WHEN pg_temp.roll('owner', n, 5) > 0
            THEN pg_temp.make_id('user', 9 * (pg_temp.company_of_site(site) - 1) + 1 + pg_temp.roll('owner of', n, 7)) END,
-       CASE WHEN pg_temp.roll('document status', n, 20) = 0 THEN 'SUPERSEDED' ELSE 'ACTIVE' END,
+       CASE WHEN pg_temp.roll('document status', n, 20) = 0 AND n % 12 <> 2 THEN 'SUPERSEDED' ELSE 'ACTIVE' END,
        'documents/' || pg_temp.make_id('company', pg_temp.company_of_site(site)) || '/' || pg_temp.make_id('site', site)
            || '/' || pg_temp.make_id('document', n) || '/original.pdf',
        'application/pdf', 40000 + pg_temp.roll('size', n, 9000000), encode(sha256(n::text::bytea), 'hex'),
