@@ -208,6 +208,25 @@ def test_a_module_without_keywords_is_never_offered(permits: Permits, values: di
     assert not permits.noted()
 
 
+@pytest.mark.parametrize("kind", ["text[]", "jsonb"])
+def test_odd_lists_of_keywords(permits: Permits, kind: str) -> None:
+    """An application may keep them as JSON, and an entry may be null: neither ends the job."""
+    if kind == "jsonb":
+        permits.run_sql("ALTER TABLE modules ALTER cross_sell_keywords DROP DEFAULT")
+        permits.run_sql(
+            "ALTER TABLE modules ALTER cross_sell_keywords TYPE jsonb USING to_jsonb(cross_sell_keywords)"
+        )
+        permits.run_sql("UPDATE modules SET cross_sell_keywords = 'null' WHERE module_code = 'MODULE_1'")
+        permits.run_sql(
+            """UPDATE modules SET cross_sell_keywords = '[7, null, "sewer"]' WHERE module_code = 'MODULE_2'"""
+        )
+    else:
+        permits.change("modules", permits.modules["MODULE_2"], cross_sell_keywords=[None, "sewer"])
+    key = permits.permit("A sewer 7")
+    permits.scan()
+    assert permits.noted() == {(str(key), "MODULE_2", ("sewer",))}
+
+
 def test_a_bad_row_stands_alone(permits: Permits) -> None:
     """Ruling 6: a document that the database refuses to change keeps no other from being looked through."""
     bad, good = permits.permit("A sewer"), permits.permit("A sewer")

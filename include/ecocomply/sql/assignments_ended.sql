@@ -9,7 +9,7 @@ WHERE a.status = 'ACTIVE'
       OR (
           u.is_active
           AND u.deleted_at IS NULL
-          AND NOT EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role = 'CONSULTANT')
+          AND NOT EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role::text = 'CONSULTANT')
       )
   )
   AND (CAST(:consultant_id AS uuid) IS NULL OR a.consultant_id = CAST(:consultant_id AS uuid))

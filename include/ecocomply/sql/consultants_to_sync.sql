@@ -2,7 +2,7 @@
 SELECT u.id,
        u.is_active
        AND u.deleted_at IS NULL
-       AND EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role = 'CONSULTANT') AS found
+       AND EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role::text = 'CONSULTANT') AS found
 FROM users AS u
 WHERE (
     EXISTS (SELECT FROM consultant_client_assignments AS a WHERE a.consultant_id = u.id)

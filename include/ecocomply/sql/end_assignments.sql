@@ -11,7 +11,7 @@ WITH ended AS (
           OR (
               u.is_active
               AND u.deleted_at IS NULL
-              AND NOT EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role = 'CONSULTANT')
+              AND NOT EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role::text = 'CONSULTANT')
           )
       )
     ORDER BY a.id
