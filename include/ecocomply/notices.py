@@ -35,7 +35,8 @@ class Notice:
     `kind` is one of the catalogue. `counts_toward` is the due or expiry date, the window or the day that it is told
     for: the same kind, entity, `counts_toward` and `threshold` are told a recipient once for each channel. `named`
     are the users that the rule's NAMED means. `values` fill the words; `priority` and `channels` stand where they
-    differ from the kind's. An `escalation_level` makes it an escalation.
+    differ from the kind's. An `escalation_level` makes it an escalation. `told_of` stands for the entity where several
+    entities are one occasion to tell of.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Notice:
     channels: Sequence[str] = ()
     escalation_level: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    told_of: str | None = None
 
     def __str__(self) -> str:
         """Return what finds it, as a row's error names it."""
@@ -65,25 +67,30 @@ def notify(run: Run, notices: Sequence[Notice]) -> None:
     each_chunk(run, notices, lambda tx, chunk: tell(run, tx, chunk), CHUNK)
 
 
-def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> None:
+def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> int:
     """Tell people in a transaction that does other things as well; at most CHUNK notices.
+
+    Returns how many of the notices told anybody something new.
 
     Counts `notifications` made, `already_told`, `without_phone` and `without_email` (channels left out), and
     `without_recipient` (notices that reach nobody, each with a warning). Raises Permanent for a notice that can't be
     worded.
     """
     if not notices:
-        return
+        return 0
+    news = 0
     rows = [_row(run, place, notice) for place, notice in enumerate(notices)]
     for told in tx.rows(
         statement(PACKAGE, "create_notifications"), notices=msgspec.json.encode(rows).decode()
     ):
+        news += told.made > 0
         run.count("notifications", told.made)
         run.count("already_told", told.wanted - told.made)
         run.count("without_phone", told.without_phone)
         run.count("without_email", told.without_email)
         if not told.recipients:
             _warn_of_nobody(run, notices[told.place])
+    return news
 
 
 def _row(run: Run, place: int, notice: Notice) -> dict[str, Any]:
@@ -118,7 +125,7 @@ def _row(run: Run, place: int, notice: Notice) -> dict[str, Any]:
             [
                 notice.kind,
                 entity_type,
-                str(notice.entity_id),
+                notice.told_of or str(notice.entity_id),
                 toward.isoformat() if isinstance(toward, date) else toward,
                 "" if notice.threshold is None else str(notice.threshold),
             ]

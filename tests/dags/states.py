@@ -31,18 +31,29 @@ def tables(engine: Engine) -> list[str]:
         return list(names.scalars())
 
 
-def rows(engine: Engine) -> Rows:
-    """Return every row of every table."""
-    found: Rows = {}
+def materialised_views(engine: Engine) -> list[str]:
+    """Return the names of the database's materialised views: what a job refreshes, it changes."""
     with engine.connect() as connection:
-        for table in tables(engine):
+        names = connection.execute(
+            text("SELECT matviewname FROM pg_matviews WHERE schemaname = 'public' ORDER BY matviewname")
+        )
+        return list(names.scalars())
+
+
+def rows(engine: Engine) -> Rows:
+    """Return every row of every table and materialised view; these have a unique index in place of a key."""
+    found: Rows = {}
+    views = materialised_views(engine)
+    with engine.connect() as connection:
+        for table in [*tables(engine), *views]:
             key = connection.execute(
                 text(
                     "SELECT array_agg(a.attname::text ORDER BY array_position(i.indkey::int2[], a.attnum)) "
                     "FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) "
-                    "WHERE i.indisprimary AND i.indrelid = CAST(:table AS regclass)"
+                    "WHERE (i.indisprimary OR i.indisunique AND CAST(:is_view AS boolean)) "
+                    "AND i.indrelid = CAST(:table AS regclass)"
                 ),
-                {"table": f'public."{table}"'},
+                {"table": f'public."{table}"', "is_view": table in views},
             ).scalar()
             assert key, f"table {table} has no primary key"
             all_rows = connection.execute(text(f'SELECT to_jsonb(t) FROM "{table}" t')).scalars()

@@ -329,6 +329,10 @@ def test_one_bad_row_stops_nothing_else(dag: DagFile, scene: Callable[..., Scene
     clean = states.rows(clean_scene.database.engine)
     tried = 0
     changes = states.changes(clean_scene.seeded, clean)
+    for view in states.materialised_views(clean_scene.database.engine):
+        # It takes no trigger, and is refreshed as a whole: there is no row of it that could be refused.
+        if changes.pop(view, None) and not changes:
+            return
     if not any(changed["updated"] for changed in changes.values()):
         # What a job only adds stands or falls together; there is no row that it could fail to change.
         assert any(changed["inserted"] for changed in changes.values())
@@ -337,7 +341,7 @@ def test_one_bad_row_stops_nothing_else(dag: DagFile, scene: Callable[..., Scene
         updated = [
             key
             for key in clean_scene.seeded[table]
-            if clean_scene.seeded[table][key] != clean[table].get(key) and "id" in clean[table][key]
+            if clean_scene.seeded[table][key] != clean[table].get(key) and "id" in clean[table].get(key, {})
         ]
         if changed["updated"] < 2 or not updated:
             continue

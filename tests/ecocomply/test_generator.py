@@ -77,6 +77,7 @@ def test_the_rows_are_of_every_kind(connection: Connection) -> None:
         "runtime_monitoring WHERE validation_status = 'PENDING' AND data_source = 'MANUAL'",
         "consignment_notes WHERE pre_validation_status = 'NOT_VALIDATED'",
         "corrective_action_items WHERE assigned_to IS NULL",
+        "module_activations JOIN modules AS m ON m.id = module_id WHERE status = 'INACTIVE' AND module_code LIKE '%3'",
         "users WHERE NOT is_active",
         "users WHERE phone IS NULL",
         "generators WHERE annual_run_hour_limit IS NULL OR anniversary_date IS NULL",

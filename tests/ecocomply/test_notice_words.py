@@ -128,7 +128,7 @@ WORDS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     ),
     "consultant_sync": (
         {"client_count": 2, "overdue_count": 1, "due_soon_count": 5}, "Your clients: 2 companies",
-        "Your dashboard is up to date: 2 companies, 1 overdue obligation, 5 obligations due in 30 days.",
+        "Your dashboard is up to date: 2 companies, 1 overdue deadline, 5 deadlines in the next 30 days.",
         "/consultant/dashboard",
     ),
     "clock_reminder": (

@@ -1,0 +1,1 @@
+REVOKE ALL ON FUNCTION refresh_compliance_dashboard(boolean) FROM PUBLIC

@@ -1,0 +1,1 @@
+GRANT EXECUTE ON FUNCTION refresh_compliance_dashboard(boolean) TO ecocomply_service

@@ -1,0 +1,13 @@
+-- a row is how many documents there are to look through
+SELECT count(*)
+FROM documents AS d
+JOIN modules AS m ON m.id = d.module_id
+WHERE m.module_code = 'MODULE_1'
+  AND d.status = 'ACTIVE'
+  AND d.extraction_status = 'COMPLETED'
+  AND d.extracted_text IS NOT NULL
+  AND d.deleted_at IS NULL
+  AND d.updated_at <= :as_of
+  AND (NOT CAST(:changed_only AS boolean) OR d.scanned_at IS NULL OR d.scanned_at < d.updated_at)
+  AND (CAST(:company_id AS uuid) IS NULL OR d.company_id = CAST(:company_id AS uuid))
+  AND (CAST(:document_id AS uuid) IS NULL OR d.id = CAST(:document_id AS uuid))
