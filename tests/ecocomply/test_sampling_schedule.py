@@ -89,6 +89,7 @@ def audited(rows: Rows, action: str = "SAMPLING_SCHEDULE_GENERATED") -> list[Any
         ("QUARTERLY", 1, date(2026, 4, 1), date(2026, 7, 1)),
         ("QUARTERLY", 1, date(2026, 11, 30), date(2027, 1, 1)),
         ("ANNUAL", 1, date(2026, 11, 25), date(2027, 11, 25)),
+        ("ANNUAL", 1, date(2028, 1, 10), date(2029, 1, 10)),
         ("ANNUAL", 1, date(2028, 2, 29), date(2029, 2, 28)),
         ("ANNUAL", 1, date(2027, 2, 28), date(2028, 2, 28)),
     ],
