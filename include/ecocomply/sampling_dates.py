@@ -44,7 +44,7 @@ def week_after(base: date) -> date:
 @cache
 def _next_working_day(country: str, region: str, day: date) -> date:
     # Many parameters of one place were last sampled on the same day.
-    return _calendar(country, region).get_nth_working_day(day, 1)
+    return _calendar(country.upper(), region.upper()).get_nth_working_day(day, 1)
 
 
 @cache

@@ -113,6 +113,7 @@ def test_the_next_day(frequency: str, weekday: int, base: date, after: date) -> 
         ("GB", "ENG", date(2026, 11, 27), date(2026, 11, 30)),
         ("GB", "SCT", date(2026, 7, 31), date(2026, 8, 4)),
         ("GB", "", date(2026, 12, 24), date(2026, 12, 29)),
+        ("gb", "sct", date(2025, 1, 1), date(2025, 1, 3)),
     ],
 )
 def test_public_holidays_are_those_of_the_site(country: str, region: str, base: date, after: date) -> None:
