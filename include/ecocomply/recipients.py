@@ -68,6 +68,8 @@ SLA_LEVELS: tuple[Rule, ...] = (
 """13.1, at 12, 24 and 48 hours: each level also tells those of the levels before it."""
 NAMED_ELSE_OWNERS_AND_ADMINS: Rule = ((NAMED, "OWNER", "ADMIN"), (NAMED, "ADMIN", "OWNER"))
 """A level's own recipients (8.1)."""
+SITE_TEAM: Rule = ((SITE_PEOPLE, *role("ADMIN")),)
+"""Everyone who is assigned to the site (4.1)."""
 RENEWAL_90: Rule = OWNERS_AND_ADMINS
 RENEWAL_30: Rule = (*RENEWAL_90, ("SITE STAFF", *role("ADMIN")))
 RENEWAL_7: Rule = (*RENEWAL_30, (SITE_PEOPLE,))

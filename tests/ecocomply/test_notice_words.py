@@ -184,10 +184,10 @@ WORDS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "runtime_exceedance": (
         {
             "generator": "G1", "run_date": LATE, "annual_percentage": "104.0", "monthly_percentage": None,
-            "site_id": "s", "generator_id": "g",
+            "exceedance_type": "ANNUAL_LIMIT_EXCEEDED", "window": "annual", "site_id": "s", "generator_id": "g",
         },
         "Generator Runtime Limit Exceeded: G1",
-        ("Generator G1 has exceeded its runtime limit. Run date: 15 November 2026. Annual: 104.0% of limit. "
+        ("Generator G1 has exceeded its annual runtime limit. Run date: 15 November 2026. Annual: 104.0% of limit. "
         "Please review and take corrective action."),
         "/sites/s/generators/g",
     ),

@@ -94,6 +94,8 @@ def told(rows: Rows) -> list[str]:
         (recipients.OVERSIGHT, "", "admin manager owner site_manager"),
         (recipients.OVERSIGHT, "admin", "manager owner site_manager"),
         (recipients.ASSIGNEE_AND_OVERSIGHT, "", "admin assignee manager owner site_manager"),
+        (recipients.SITE_TEAM, "", "site_manager site_staff"),
+        (recipients.SITE_TEAM, "site_manager site_staff", "admin"),
         (recipients.RENEWAL_90, "", "admin owner"),
         (recipients.RENEWAL_30, "", "admin owner site_staff"),
         (recipients.RENEWAL_7, "", "admin owner site_manager site_staff"),
