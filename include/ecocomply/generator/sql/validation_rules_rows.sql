@@ -2,7 +2,9 @@
 INSERT INTO validation_rules (id, company_id, waste_stream_id, rule_name, rule_type, rule_config, severity)
 SELECT pg_temp.make_id('rule', 10 * c + rule.place), pg_temp.make_id('company', c),
        CASE WHEN rule.place = 6 THEN pg_temp.make_id('stream', 6 * c - 4) END, rule.name, rule.rule_type,
-       rule.config::jsonb, rule.severity
+       CASE WHEN rule.place = 4 THEN jsonb_build_object(
+           'allowed_site_ids', jsonb_build_array(pg_temp.make_id('destination', 0), pg_temp.make_id('destination', 1))
+       ) ELSE rule.config::jsonb END, rule.severity
 FROM generate_series(1, pg_temp.companies()) AS c
 CROSS JOIN (VALUES
     (0, 'Licensed carrier', 'CARRIER_LICENCE', '{"require_upper_tier": false}', 'ERROR'),
