@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, Row, event, text
 
+from include.ecocomply.job_records.attempts import attempt
 from include.ecocomply.job_records.dag_runs import DagRun, RunStanding, TaskTry
-from include.errors import Refused
+from include.errors import Permanent, Refused
 from include.run import EngineDatabase, Run
 from tests.fakes.world import Tick, no_tick
 
+DAG = "ecocomply_risk_score_calculation"
 LIVE = RunStanding(live=True, working=True)
 IDLE = RunStanding(live=True, working=False)
 OVER = RunStanding(live=False, working=False)
@@ -183,6 +185,19 @@ def scheduled(
 ) -> TaskTry:
     """Return a try of a task of a run by the clock."""
     return TaskTry(DagRun(dag, "scheduled__2026-11-27T04:00:00+00:00", cleared), task, number)
+
+
+def dead(records: Records, run_id: str = "scheduled__1", **payload: Any) -> UUID:
+    """Let a job fail for good; return the letter."""
+    task = TaskTry(DagRun(DAG, run_id), "work", 1)
+    with suppress(Permanent), attempt(records.run(), task, payload=payload):
+        raise Permanent(f"{run_id} is bad")
+    (found,) = records.rows(
+        "SELECT d.id FROM dead_letter_queue AS d JOIN background_jobs AS q ON q.dead_letter_queue_id = d.id"
+        " WHERE q.dag_run_id = :run",
+        run=task.dag_run.key,
+    )
+    return found.id
 
 
 class Killed(BaseException):
