@@ -22,6 +22,7 @@ SLOW = {
     "tests/dags/test_promises.py::test_preview_equals_the_real_run[generated": "ten times the rows, thrice",
     "tests/dags/test_promises.py::test_the_session_zone": "three databases a DAG",
     "tests/ecocomply/test_row_level_security.py::test_without_its": "every policy broken, table by table",
+    "tests/ecocomply_api/": "Airflow's own web app",
     "tests/hooks/test_bell.py": "databases that are cut off, and waits",
     "tests/hooks/test_certificate_pdf.py": "prints and reads pages",
     "tests/hooks/test_connections.py::test_in_the_scheduler": "an Airflow process",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
@@ -74,7 +74,7 @@ def _standing(dag_id: str, run_ids: list[str]) -> Iterator[tuple[str, RunStandin
 
 
 @contextmanager
-def _errors(what: str) -> Iterator[None]:
+def _errors(what: str) -> Generator[None]:
     from airflow.sdk.exceptions import AirflowRuntimeError  # noqa: PLC0415 - not at parse time
 
     try:

@@ -17,7 +17,7 @@ from include.ecocomply.job_records.attempts import attempt
 from include.ecocomply.job_records.dag_runs import DagRun, RunStanding, TaskTry
 from include.errors import Permanent, Refused
 from include.run import EngineDatabase, Run
-from tests.fakes.world import Tick, no_tick
+from tests.fakes.world import FakeAlerts, FakeLab, FakeMail, FakeStorage, Tick, World, no_tick
 
 DAG = "ecocomply_risk_score_calculation"
 LIVE = RunStanding(live=True, working=True)
@@ -53,6 +53,37 @@ class FakeAirflow:
     def is_over(self, standing: RunStanding = OVER) -> None:
         """Let every run end so."""
         self.runs = dict.fromkeys(self.runs, standing)
+
+
+@dataclass
+class WorldWithRuns(World):
+    """What the platform's own jobs reach beyond their database: Airflow, and the operators' ledger."""
+
+    runs: FakeAirflow = field(default_factory=FakeAirflow)
+
+    def die_by(self, tick: Tick) -> None:
+        super().die_by(tick)
+        self.runs.tick = tick
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the world has seen, without a run's as-of, the moment of its start, and ids of new letters."""
+        started = {
+            run.key: {name: value for name, value in conf.items() if name != "as_of"}
+            for run, conf in self.runs.started.items()
+        }
+        return {**super().state(), "started": started, "alerts": sorted(self.alerts.told.values())}
+
+
+def world_with_runs(runs: Mapping[DagRun, RunStanding]) -> WorldWithRuns:
+    """Return a world in which Airflow has these runs."""
+    return WorldWithRuns(
+        FakeMail(), FakeAlerts(), FakeLab([]), FakeStorage(), runs=FakeAirflow(runs=dict(runs))
+    )
+
+
+def outside_with_runs(job: Any, around: WorldWithRuns) -> Any:
+    """Return what a job that asks Airflow is handed."""
+    return job.Outside(around.runs, around.alerts)
 
 
 @dataclass
