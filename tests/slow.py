@@ -29,6 +29,7 @@ SLOW = {
     "tests/hooks/test_connections.py::test_the_test_button_in_the_api_server": "Airflow's own web app",
     "tests/hooks/test_email.py::test_importing": "a process of its own",
     "tests/hooks/test_feeds.py::test_a_bad_answer": "answers that keep one waiting",
+    "tests/hooks/in_airflow/": "Airflow's own API and database",
     "tests/hooks/test_light_imports.py": "a process for every import",
     "tests/hooks/test_notification_queue.py": "a Redis, and a worker of Node",
     "tests/hooks/test_provider_info.py": "a process for every import",
