@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Engine, Row, event, text
 
 from include.ecocomply.job_records.attempts import attempt
-from include.ecocomply.job_records.dag_runs import DagRun, RunStanding, TaskTry
+from include.ecocomply.job_records.dag_runs import DagRun, NotReady, RunStanding, TaskTry
 from include.errors import Permanent, Refused
 from include.run import EngineDatabase, Run
 from tests.fakes.world import FakeAlerts, FakeLab, FakeMail, FakeStorage, Tick, World, no_tick
@@ -28,12 +28,13 @@ TIMED_OUT = RunStanding(live=False, working=False, timed_out=True)
 
 @dataclass
 class FakeAirflow:
-    """Runs by their ids, how each stands, and the conf that each was started with. `refuse` names DAGs."""
+    """Runs by their ids, how each stands, and with which conf each was started. `refuse` and `missing` name DAGs."""
 
     tick: Tick = no_tick
     runs: dict[DagRun, RunStanding] = field(default_factory=dict)
     started: dict[DagRun, Mapping[str, Any]] = field(default_factory=dict)
     refuse: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
     asked: int = 0
 
     def standing(self, runs: Collection[DagRun]) -> Mapping[DagRun, RunStanding]:
@@ -44,6 +45,8 @@ class FakeAirflow:
         self.tick("start before")
         if dag_id in self.refuse:
             raise Refused(f"airflow: {dag_id} takes no such param")
+        if dag_id in self.missing:
+            raise NotReady(f"airflow: {dag_id} was not found")
         run = DagRun(dag_id, run_id)
         if run not in self.runs:
             self.runs[run] = LIVE

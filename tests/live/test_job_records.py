@@ -46,8 +46,7 @@ def job(desk: Desk, job_id: uuid.UUID) -> Row[Any]:
 def test_a_row_starts_its_dag_within_seconds(desk: Desk, let_go: None) -> None:
     """The application's COMMIT is enough: the DAG runs with the payload, and the row ends with its result."""
     job_id = add(desk, batch_size=500)
-    until("the row names its run", lambda: job(desk, job_id).dag_run_id, within=30)
-    until("the row is done", lambda: job(desk, job_id).status == "COMPLETED", within=60)
+    until("the row is done", lambda: job(desk, job_id).status == "COMPLETED", within=90)
     row = job(desk, job_id)
     run = Run(CLOCKS, f"job__{job_id}")
     assert row.dag_run_id == f"{run.dag_id}/{run.run_id}"
@@ -65,7 +64,7 @@ def test_what_the_dag_refuses(
 ) -> None:
     """A value that the params don't take starts no run, an unknown key fails its first task: both say so in the row."""
     job_id = add(desk, **payload)
-    until("the row has failed", lambda: job(desk, job_id).status == "FAILED", within=60)
+    until("the row has failed", lambda: job(desk, job_id).status == "FAILED", within=90)
     row = job(desk, job_id)
     assert said in row.error_message
     assert row.attempts == 1
@@ -76,23 +75,24 @@ def test_a_job_that_is_called_off_shows_as_skipped(desk: Desk, let_go: None) -> 
     """A person's cancel before the start: no task works, and none has failed."""
     desk.api.pause(CLOCKS)
     job_id = add(desk)
-    until("the row names its run", lambda: job(desk, job_id).dag_run_id, within=30)
+    run = Run(CLOCKS, f"job__{job_id}")
+    until("there is its run", lambda: run.run_id in {one["dag_run_id"] for one in desk.api.runs(CLOCKS)}, 90)
     with desk.stack.database("ecocomply").begin() as connection:
         connection.execute(
             text("UPDATE background_jobs SET status = 'CANCELLED' WHERE id = :id"), {"id": job_id}
         )
     desk.api.unpause(CLOCKS)
-    run = Run(CLOCKS, f"job__{job_id}")
-    assert desk.api.finished(*run, 60)["state"] == "success"
+    assert desk.api.finished(*run, 90)["state"] == "success"
     assert {task["state"] for task in desk.api.tasks(*run)} == {"skipped"}
     assert job(desk, job_id).status == "CANCELLED"
 
 
 def test_a_run_that_died_is_seen_as_such(desk: Desk, let_go: None) -> None:
     """The health check asks Airflow by itself: a silent row of a run that is over is due again, and runs anew."""
+    desk.succeed(over := desk.start(CLOCKS))
     desk.api.pause(DISPATCHER)
+    desk.idle(DISPATCHER)
     job_id = add(desk)
-    over = next(run for run in desk.api.runs(CLOCKS) if run["state"] == "success")
     with desk.stack.database("ecocomply").begin() as connection:
         connection.execute(
             text(
@@ -101,12 +101,12 @@ def test_a_run_that_died_is_seen_as_such(desk: Desk, let_go: None) -> None:
             ),
             {
                 "id": job_id,
-                "run": f"{CLOCKS}/{over['dag_run_id']}",
-                "by": f"{CLOCKS}/{over['dag_run_id']} recalculate_clocks 1",
+                "run": f"{CLOCKS}/{over.run_id}",
+                "by": f"{CLOCKS}/{over.run_id} recalculate_clocks 1",
             },
         )
     desk.succeed(desk.start(HEALTH))
     assert job(desk, job_id).error_message.startswith("Job became unresponsive")
     desk.api.unpause(DISPATCHER)
-    until("the row is done", lambda: job(desk, job_id).status == "COMPLETED", within=60)
+    until("the row is done", lambda: job(desk, job_id).status == "COMPLETED", within=90)
     assert job(desk, job_id).attempts == 2

@@ -27,13 +27,13 @@ class Supervisor:
     """The process over a task: it asks the API, and tells the task of an error as the real one does."""
 
     def __init__(self) -> None:
-        fields: dict[str, Any] = dict(
-            id=uuid.uuid4(),
-            pid=os.getpid(),
-            process=psutil.Process(),
-            process_log=structlog.get_logger(),
-            client=InProcessTestSupervisor._api_client(),  # noqa: SLF001 - Airflow's own way to test
-        )
+        fields: dict[str, Any] = {
+            "id": uuid.uuid4(),
+            "pid": os.getpid(),
+            "process": psutil.Process(),
+            "process_log": structlog.get_logger(),
+            "client": InProcessTestSupervisor._api_client(),  # noqa: SLF001 - Airflow's own way to test
+        }
         made = InProcessTestSupervisor(**fields)
         made.comms = self._comms = InProcessSupervisorComms(supervisor=made)
         self.away = False
