@@ -47,13 +47,15 @@ class AlmanacPlugin(AirflowPlugin):
 
     @cached_property
     def fastapi_apps(self) -> list[dict[str, Any]]:
-        """Build the console and NIFYA's admin API, which only the API server asks for."""
+        """Build the console and the systems' APIs, which only the API server asks for."""
         from console.app import create_app  # noqa: PLC0415 - a web app, of no use to any other process
+        from ecocomply_api.app import create_app as create_job_api  # noqa: PLC0415 - as above
         from nifya_api.app import create_app as create_api  # noqa: PLC0415 - as above
 
         return [
             {"name": "Almanac console", "app": create_app(), "url_prefix": _PREFIX},
             {"name": "NIFYA admin API", "app": create_api(), "url_prefix": "/nifya"},
+            {"name": "EcoComply job API", "app": create_job_api(), "url_prefix": "/ecocomply"},
         ]
 
     @cached_property

@@ -46,18 +46,44 @@ class ServiceDatabase:
     """A database whose every transaction is the service's: for the platform's own books."""
 
     def __init__(self, db: Database) -> None:
-        self._db = db
+        self.db = db
 
     @contextmanager
     def transaction(self) -> Generator[Transaction]:
-        with self._db.transaction() as tx:
+        with self.db.transaction() as tx:
             act_as_service(tx)
             yield tx
 
     def alone(self, what: str) -> AbstractContextManager[None]:
-        return self._db.alone(what)
+        return self.db.alone(what)
+
+
+class UserDatabase:
+    """A database whose every transaction is one user's: for a job that this user asked for."""
+
+    def __init__(self, db: Database, user_id: UUID) -> None:
+        self.db = db
+        self._user_id = user_id
+
+    @contextmanager
+    def transaction(self) -> Generator[Transaction]:
+        with self.db.transaction() as tx:
+            act_as_user(tx, self._user_id)
+            yield tx
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        return self.db.alone(what)
 
 
 def as_service(run: Run) -> Run:
     """Return the run with the service's database; it counts and notes where the run itself does."""
-    return run if isinstance(run.db, ServiceDatabase) else replace(run, db=ServiceDatabase(run.db))
+    return run if isinstance(run.db, ServiceDatabase) else replace(run, db=ServiceDatabase(_nobodys(run.db)))
+
+
+def as_user(run: Run, user_id: UUID) -> Run:
+    """Return the run with a user's database; it counts and notes where the run itself does."""
+    return replace(run, db=UserDatabase(_nobodys(run.db), user_id))
+
+
+def _nobodys(db: Database) -> Database:
+    return db.db if isinstance(db, ServiceDatabase | UserDatabase) else db

@@ -15,6 +15,7 @@ from include.ecocomply.job_records import failures
 from include.ecocomply.job_records.dag_runs import (
     AirflowRuns,
     DagRun,
+    NotReady,
     RecordedRuns,
     RunStanding,
     standing_of,
@@ -97,6 +98,10 @@ def _start(
         outside.runs.start(start.dag.dag_id, run_id, start.conf)
     except Permanent as error:
         _refuse(run, job, error)
+        return
+    except NotReady as error:
+        # It waits; the next dispatcher starts this very run.
+        run.row_failed(job.id, error)
         return
     run.count("started")
 

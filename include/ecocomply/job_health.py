@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
@@ -17,6 +18,7 @@ from include.ecocomply.job_records.dag_runs import AirflowRuns, RecordedRuns, ru
 from include.ecocomply.job_records.failures import PACKAGE, Burials, Fault, claim_of
 from include.ecocomply.job_types import attempts_of
 from include.effects import Effects
+from include.isolation import each_chunk
 from include.queues.table import LOST
 from include.run import Run, Transaction, is_row_fault
 from include.statements import statement
@@ -76,12 +78,14 @@ def mark_stale(run: Run, outside: Outside) -> None:
             run.row_skipped(job.id, "a task of its run is at work, or will be")
         else:
             stale.append(job.id)
-    if stale:
-        with as_service(run).transaction() as tx:
-            marked = tx.execute(
-                statement(PACKAGE, "mark_stale"), ids=stale, lost_after=JOBS.lost_after.total_seconds()
-            )
+
+    def mark(tx: Transaction, ids: Sequence[UUID]) -> None:
+        marked = tx.execute(
+            statement(PACKAGE, "mark_stale"), ids=list(ids), lost_after=JOBS.lost_after.total_seconds()
+        )
         run.count("stale", marked)
+
+    each_chunk(as_service(run), stale, mark)
 
 
 def recover_stale(run: Run, outside: Outside) -> None:  # noqa: ARG001 - a step's form

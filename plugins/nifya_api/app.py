@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 from fastapi import Depends, FastAPI, Request, status
-from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse, Response
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from starlette.exceptions import HTTPException
+from fastapi.responses import JSONResponse
 
 from console.app import Headers
 from console.databases import Databases
 from console.guards import readable_address
-from hooks.connections import UnknownConnection
-from include.errors import BadInput, Transient
+from console.json_problems import answer_as_json
 from include.nifya.admin_jobs import Conflict, Job, JobChange, JobPage, NewJob, NoSuchJob
-from include.run import row_error
 from nifya_api import jobs
-
-log = logging.getLogger(__name__)
 
 TITLE, VERSION = "NIFYA admin API", "1"
 _REF = "#/components/schemas/{name}"
@@ -61,19 +52,7 @@ def create_app(databases: Databases | None = None) -> FastAPI:
         )
 
     app.add_middleware(Headers)
-    handlers: dict[type[Exception], Callable[..., Any]] = {
-        HTTPException: _http_error,
-        RequestValidationError: _bad_parameter,
-        BadInput: _answer(status.HTTP_422_UNPROCESSABLE_CONTENT),
-        NoSuchJob: _answer(status.HTTP_404_NOT_FOUND),
-        Conflict: _answer(status.HTTP_409_CONFLICT),
-        UnknownConnection: _out_of_reach,
-        Transient: _out_of_reach,
-        PoolTimeout: _out_of_reach,
-        DBAPIError: _refused_value,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
+    answer_as_json(app, {NoSuchJob: status.HTTP_404_NOT_FOUND, Conflict: status.HTTP_409_CONFLICT})
     return app
 
 
@@ -90,34 +69,3 @@ def description(app: FastAPI) -> dict[str, Any]:
     }
     found["components"] = {"schemas": {**components, "NewJob": new_job, "Problem": problem}}
     return found
-
-
-def _answer(code: int) -> Callable[[Request, Exception], Response]:
-    def handler(_: Request, error: Exception) -> Response:
-        return _problem(code, str(error))
-
-    return handler
-
-
-def _http_error(_: Request, error: HTTPException) -> Response:
-    return JSONResponse({"detail": str(error.detail)}, error.status_code, error.headers)
-
-
-def _bad_parameter(_: Request, error: RequestValidationError) -> Response:
-    wrong = error.errors()[0]
-    where = ".".join(str(part) for part in wrong["loc"][1:])
-    return _problem(status.HTTP_422_UNPROCESSABLE_CONTENT, f"{where}: {wrong['msg']}")
-
-
-def _out_of_reach(request: Request, error: Exception) -> Response:
-    log.warning("admin API: %s could not be answered: %s", request.url.path, error)
-    return _problem(status.HTTP_503_SERVICE_UNAVAILABLE, "The database can't be reached now; try again.")
-
-
-def _refused_value(request: Request, error: DBAPIError) -> Response:
-    log.warning("admin API: %s: the database refused a value: %s", request.url.path, row_error(error))
-    return _problem(status.HTTP_422_UNPROCESSABLE_CONTENT, "The database can't take one of these values.")
-
-
-def _problem(code: int, detail: str) -> Response:
-    return JSONResponse({"detail": detail}, code)

@@ -16,7 +16,7 @@ LOADS = """
 import json, sys
 from airflow.plugins_manager import _get_plugins, get_plugin_info
 plugins, errors = _get_plugins()
-wanted = ("fastapi", "starlette", "console", "nifya_api", "airflow.api_fastapi.core_api")
+wanted = ("fastapi", "starlette", "console", "ecocomply_api", "nifya_api", "airflow.api_fastapi.core_api")
 heavy = [name for name in wanted if name in sys.modules]
 bare = [
     name for name, module in sys.modules.items()

@@ -127,9 +127,13 @@ class Scene:
         outside = self.dag.world.outside(self.dag.job, self.around)
         for step in self.dag.job.STEPS:
             before = dict(run.handed)
+            killed, handed = False, None
             try:
                 handed = step(run, outside)
             except Killed:
+                killed = True
+            # Outside of the handler: what a later process raises has no earlier one's end for its context.
+            if killed:
                 self.database.engine.dispose()
                 self.time_passes()
                 run = self.make_run(self.database)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, Row, event, text
 
-from include.ecocomply.job_records.dag_runs import DagRun, RunStanding, TaskTry
-from include.errors import Refused
+from include.ecocomply.job_records.attempts import attempt
+from include.ecocomply.job_records.dag_runs import DagRun, NotReady, RunStanding, TaskTry
+from include.errors import Permanent, Refused
 from include.run import EngineDatabase, Run
-from tests.fakes.world import Tick, no_tick
+from tests.fakes.world import FakeAlerts, FakeLab, FakeMail, FakeStorage, Tick, World, no_tick
 
+DAG = "ecocomply_risk_score_calculation"
 LIVE = RunStanding(live=True, working=True)
 IDLE = RunStanding(live=True, working=False)
 OVER = RunStanding(live=False, working=False)
@@ -26,12 +28,13 @@ TIMED_OUT = RunStanding(live=False, working=False, timed_out=True)
 
 @dataclass
 class FakeAirflow:
-    """Runs by their ids, how each stands, and the conf that each was started with. `refuse` names DAGs."""
+    """Runs by their ids, how each stands, and with which conf each was started. `refuse` and `missing` name DAGs."""
 
     tick: Tick = no_tick
     runs: dict[DagRun, RunStanding] = field(default_factory=dict)
     started: dict[DagRun, Mapping[str, Any]] = field(default_factory=dict)
     refuse: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
     asked: int = 0
 
     def standing(self, runs: Collection[DagRun]) -> Mapping[DagRun, RunStanding]:
@@ -42,6 +45,8 @@ class FakeAirflow:
         self.tick("start before")
         if dag_id in self.refuse:
             raise Refused(f"airflow: {dag_id} takes no such param")
+        if dag_id in self.missing:
+            raise NotReady(f"airflow: {dag_id} was not found")
         run = DagRun(dag_id, run_id)
         if run not in self.runs:
             self.runs[run] = LIVE
@@ -51,6 +56,37 @@ class FakeAirflow:
     def is_over(self, standing: RunStanding = OVER) -> None:
         """Let every run end so."""
         self.runs = dict.fromkeys(self.runs, standing)
+
+
+@dataclass
+class WorldWithRuns(World):
+    """What the platform's own jobs reach beyond their database: Airflow, and the operators' ledger."""
+
+    runs: FakeAirflow = field(default_factory=FakeAirflow)
+
+    def die_by(self, tick: Tick) -> None:
+        super().die_by(tick)
+        self.runs.tick = tick
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the world has seen, without a run's as-of, the moment of its start, and ids of new letters."""
+        started = {
+            run.key: {name: value for name, value in conf.items() if name != "as_of"}
+            for run, conf in self.runs.started.items()
+        }
+        return {**super().state(), "started": started, "alerts": sorted(self.alerts.told.values())}
+
+
+def world_with_runs(runs: Mapping[DagRun, RunStanding]) -> WorldWithRuns:
+    """Return a world in which Airflow has these runs."""
+    return WorldWithRuns(
+        FakeMail(), FakeAlerts(), FakeLab([]), FakeStorage(), runs=FakeAirflow(runs=dict(runs))
+    )
+
+
+def outside_with_runs(job: Any, around: WorldWithRuns) -> Any:
+    """Return what a job that asks Airflow is handed."""
+    return job.Outside(around.runs, around.alerts)
 
 
 @dataclass
@@ -183,6 +219,19 @@ def scheduled(
 ) -> TaskTry:
     """Return a try of a task of a run by the clock."""
     return TaskTry(DagRun(dag, "scheduled__2026-11-27T04:00:00+00:00", cleared), task, number)
+
+
+def dead(records: Records, run_id: str = "scheduled__1", **payload: Any) -> UUID:
+    """Let a job fail for good; return the letter."""
+    task = TaskTry(DagRun(DAG, run_id), "work", 1)
+    with suppress(Permanent), attempt(records.run(), task, payload=payload):
+        raise Permanent(f"{run_id} is bad")
+    (found,) = records.rows(
+        "SELECT d.id FROM dead_letter_queue AS d JOIN background_jobs AS q ON q.dead_letter_queue_id = d.id"
+        " WHERE q.dag_run_id = :run",
+        run=task.dag_run.key,
+    )
+    return found.id
 
 
 class Killed(BaseException):

@@ -81,6 +81,9 @@ def test_the_rows_are_of_every_kind(connection: Connection) -> None:
         "users WHERE NOT is_active",
         "users WHERE phone IS NULL",
         "generators WHERE annual_run_hour_limit IS NULL OR anniversary_date IS NULL",
+        "background_jobs WHERE status = 'PENDING'",
+        "background_jobs WHERE status = 'RUNNING'",
+        "dead_letter_queue WHERE resolved_at < CAST(:today AS date) - 30",
     ):
         assert one(
             connection, f"SELECT count(*) FROM {what}", **({"today": TODAY} if ":today" in what else {})

@@ -420,3 +420,16 @@ def test_a_preview_shows_what_would_start(records: Records) -> None:
     assert changed == {
         "background_jobs": (0, 2), "queue_audit": (2, 0), "dead_letter_queue": (1, 0), "audit_logs": (1, 0)
     }  # fmt: skip
+
+
+def test_a_dag_that_is_not_there_is_waited_for(records: Records) -> None:
+    """Not the row's fault: it waits, is counted, and holds up no other; the very run starts when the DAG is there."""
+    late, other = records.add("AER_GENERATION", priority=9), records.add()
+    airflow = FakeAirflow(missing={"ecocomply_aer_generation"})
+    run = dispatch(records, airflow)
+    assert (run.counts["failed"], run.counts["started"]) == (1, 1)
+    assert (records.job(late).status, records.job(late).attempts) == ("PENDING", 0)
+    assert [one.run_id for one in airflow.started] == [f"job__{other}"]
+    airflow.missing.clear()
+    dispatch(records, airflow)
+    assert DagRun("ecocomply_aer_generation", f"job__{late}") in airflow.started

@@ -82,6 +82,10 @@ ROWS = (
     "background_jobs_begun",
     "background_jobs_ended",
     "dead_letters_rows",
+    "background_jobs_waiting",
+    "background_jobs_lost",
+    "background_jobs_old",
+    "dead_letters_old",
     "audit_logs_rows",
     "dashboard_refreshed",
 )

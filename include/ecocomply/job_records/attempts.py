@@ -39,6 +39,10 @@ class JobEnded(Permanent):
     """The job has come to its end: no further try may work on it."""
 
 
+class JobCompleted(JobEnded):
+    """The job is done: the try before was killed after the row's end."""
+
+
 class JobCancelled(JobEnded):
     """A person called the job off before its run began, or between two tries."""
 
@@ -310,6 +314,8 @@ def _claimed(
         row = tx.row(statement(PACKAGE, "one_job"), id=row.id) or row
     elif row.status == JOBS.words.cancelled:
         raise JobCancelled(f"job {row.id}: it was called off")
+    elif row.status == JOBS.words.done:
+        raise JobCompleted(f"job {row.id}: it is {row.status} already")
     elif row.status != JOBS.words.due:
         raise JobEnded(f"job {row.id}: it is {row.status} already")
     return _take(tx, "claim_job", task, row, run)

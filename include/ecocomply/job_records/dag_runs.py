@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from include.effects import Effects
+from include.errors import Transient
 
 _OF_JOB = re.compile(r"job__([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:__([1-9][0-9]*))?")
 
@@ -98,6 +99,10 @@ class RunStanding:
     timed_out: bool = False
 
 
+class NotReady(Transient):
+    """Airflow does not know the DAG now, or can't read its file: its runs start when it does."""
+
+
 class AirflowRuns(Protocol):
     """Airflow, as far as the records of jobs ask it. An outage raises Outage."""
 
@@ -108,7 +113,7 @@ class AirflowRuns(Protocol):
     def start(self, dag_id: str, run_id: str, conf: Mapping[str, Any]) -> None:
         """Start a run; one of that id that is there already is left as it is.
 
-        Raises Permanent if Airflow refuses the conf.
+        Raises Permanent if Airflow refuses the conf, NotReady if it can't start this DAG now.
         """
         ...
 

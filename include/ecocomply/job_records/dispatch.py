@@ -58,6 +58,12 @@ def decide(job: Row[Any], companies: frozenset[UUID] | None, now: datetime) -> S
     return Start(dag, {**conf, AS_OF: as_of.isoformat()}, as_of)
 
 
+def payload_of(dag: JobDag, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the row of a run that none was there for holds, so that its retry starts the same DAG again."""
+    frequency = {digest.dag_id: {"frequency": word} for word, digest in _FREQUENCIES.items()}
+    return {**params, **frequency.get(dag.dag_id, {})}
+
+
 def next_run_id(job: Row[Any], standing: Mapping[Any, RunStanding]) -> str | None:
     """Return the id of the run that a waiting job starts, or None while a run of it is live.
 

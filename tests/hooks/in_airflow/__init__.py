@@ -1,0 +1,1 @@
+"""Hooks that ask Airflow itself, over its own API and a metadata database."""
