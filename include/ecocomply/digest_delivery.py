@@ -78,6 +78,7 @@ def send_digests(run: Run, outside: Outside) -> None:
     with run.alone(ALONE):
         delivered, waiting = send_open(run, MAIL_SENDER, outside.mail, outside.alerts, "open_digest_claims")
     counts = delivered.counts
+    run.count("processed", sum(counts.values()) - counts["deferred"] - counts["unanswered"])
     run.count("sent", counts["accepted"])
     run.count("failed", counts["rejected"] + counts["abandoned"] + counts["unknown"])
     run.count("deferred", counts["deferred"] + counts["unanswered"])
