@@ -1,12 +1,12 @@
 """### Deliver notifications
 
 Every minute, and at once when some are added: mail, SMS and push messages go out, the most urgent first, then the
-oldest; what is for the application is shown there. Off is CANCELLED, a digest holds what is LOW or NORMAL, and what was
-refused three times, 1 and 5 minutes apart, is FAILED and shown in the application. Up to 50 a second go out by a channel
-(extra `per_second` of its connection); what a run has no time for, the next one sends.
+oldest; what is for the application is shown there. Off is CANCELLED, a digest holds what is LOW or NORMAL, and what
+was refused three times, 1 and 5 minutes apart, is FAILED and shown in the application. Up to 50 a second go out by a
+channel (extra `per_second` of its connection); what a run has no time for, the next one sends.
 
 **Touches** `notifications`, `email_batches`, `email_attempts`, `delivery_pauses`, `push_subscriptions` in
-`ecocomply_db`; sends through `ecocomply_email`, `ecocomply_sms` and `ecocomply_push`; `ecocomply_links` signs the links.
+`ecocomply_db`; sends through `ecocomply_email`, `ecocomply_sms` and `ecocomply_push`; `ecocomply_links` signs links.
 
 **If it fails** nothing is lost or sent twice: claims are committed before the sending. A provider that is out of reach
 does not fail the run: its channel waits, and the operators are told once; press *Test* on its connection. *The key that

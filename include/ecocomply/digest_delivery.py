@@ -86,6 +86,11 @@ def send_digests(run: Run, outside: Outside) -> None:
         raise waiting
 
 
+def digest_link(tx: Transaction, token: uuid.UUID) -> Row[Any] | None:
+    """Return the `frequency` of the digest that a link is of, and whether it `is_live`; None for a link of none."""
+    return tx.row(statement(PACKAGE, "digest_link"), token=str(token), days=LINK_DAYS)
+
+
 def stop_digests(tx: Transaction, token: uuid.UUID) -> bool:
     """Let a person have no more of the types in a digest by mail; say whether the link still stands for one."""
     return bool(tx.execute(statement(PACKAGE, "stop_digests"), token=str(token), days=LINK_DAYS))

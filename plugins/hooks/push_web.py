@@ -197,7 +197,8 @@ class WebPush:
 
     def _said(self, device: Subscription, text: str) -> str:
         # Who knows the endpoint and the secret can send to the device; a service may quote both.
-        for secret in (urlsplit(device.endpoint).path.strip("/"), device.auth, device.p256dh):
+        path = urlsplit(device.endpoint).path.strip("/")
+        for secret in (path, path.rpartition("/")[2], device.auth, device.p256dh):
             if secret:
                 text = text.replace(secret, "***")
         return self.access.for_log(text)[:300]
