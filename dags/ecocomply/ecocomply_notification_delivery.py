@@ -35,18 +35,9 @@ SECONDS = 80  # that a channel sends for: three of them end within the task's ti
 
 
 def outside(context):
-    from hooks.email import email_provider  # noqa: PLC0415 - kept out of the parse
-    from hooks.link_keys import unsubscribe_links  # noqa: PLC0415 - as above
-    from hooks.push import push_provider  # noqa: PLC0415 - as above
-    from hooks.sms import sms_provider  # noqa: PLC0415 - as above
+    from hooks.notifications import notification_providers  # noqa: PLC0415 - kept out of the parse
 
-    return notification_delivery.Outside(
-        email_provider("ecocomply_email", SECONDS),
-        sms_provider("ecocomply_sms", SECONDS),
-        push_provider("ecocomply_push", SECONDS),
-        unsubscribe_links("ecocomply_links"),
-        ledger(context),
-    )
+    return notification_delivery.Outside(*notification_providers(SECONDS), ledger(context))
 
 
 @dag(

@@ -65,7 +65,7 @@ class _Channel:
 
 
 def _mail_of(run: Run, outside: Outside, row: Row[Any]) -> Message:
-    link = outside.links.url(run.settings["PUBLIC_URL"] or "", row.user_id, row.notification_type, run.today)
+    link = outside.links.url(run.settings["PUBLIC_URL"] or "", row.user_id, row.notification_type, row.today)
     return notification_mail.mail(row, outside.mail.default_sender or "", link)
 
 
