@@ -108,7 +108,7 @@ def settle(home: Home, asked: Mapping[str, str]) -> dict[str, str]:
         "NIFYA_DOGA_TOKEN",
     ):  # fmt: skip
         environment[name] = kept.get(name) or secrets.token_urlsafe(24)
-    for name in ("AIRFLOW__API__SECRET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET"):
+    for name in ("AIRFLOW__API__SECRET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET", "ECOCOMPLY_LINKS_KEY"):
         environment[name] = kept.get(name) or secrets.token_urlsafe(48)
     environment[_FERNET_KEY] = kept.get(_FERNET_KEY) or base64.urlsafe_b64encode(os.urandom(32)).decode()
     environment |= _derived(home, environment)

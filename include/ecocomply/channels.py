@@ -1,9 +1,15 @@
-"""SMS and push messages: how they are sent, and how the delivery sends them as it does mail."""
+"""SMS and push messages, sent as mail is.
+
+An SMS is a message to a number, whose provider is a mail provider in all but name. A push message goes to all the
+devices of a person, and what the services say of a device that is gone is kept.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
@@ -12,16 +18,6 @@ import msgspec
 from include.effects import Effects
 from include.errors import BadInput
 from include.mail import Accepted, Answer, Batch, Deferred, MailProvider, Message, Outcome
-
-
-class TextMessages(Protocol):
-    """A way to send SMS. `key_lifetime` is as with mail: zero for a provider that knows no keys."""
-
-    key_lifetime: timedelta
-
-    def send(self, key: str, to: str, text: str) -> Outcome:
-        """Send one message; never raises for what the provider or the network does."""
-        ...
 
 
 class Subscription(msgspec.Struct, frozen=True):
@@ -52,27 +48,18 @@ class Pushed(NamedTuple):
 
 
 class PushMessages(Protocol):
-    """A way to send push messages. `key_lifetime` is as with mail."""
+    """A way to send push messages, `in_flight` at a time. `key_lifetime` is as with mail."""
 
     key_lifetime: timedelta
+    in_flight: int
+
+    def in_time(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Pass batches on as fast as the services may be asked, and for as long as one sending may last."""
+        ...
 
     def send(self, key: str, push: Push) -> Pushed:
         """Send one message to every subscription: Accepted if one of them took it. Never raises, as above."""
         ...
-
-
-class TextsAsMail:
-    """SMS in the form that the delivery sends: a message a batch, whose key is the batch's."""
-
-    batch_size = 1
-    default_sender: str | None = None
-
-    def __init__(self, texts: TextMessages) -> None:
-        self._texts = texts
-        self.key_lifetime = texts.key_lifetime
-
-    def send(self, batches: Iterable[Batch]) -> Iterator[Answer]:
-        return _one_by_one(batches, lambda key, message: self._texts.send(key, message.to, message.text))
 
 
 class PushesAsMail:
@@ -87,44 +74,46 @@ class PushesAsMail:
         self.key_lifetime = pushes.key_lifetime
 
     def send(self, batches: Iterable[Batch]) -> Iterator[Answer]:
-        return _one_by_one(batches, self._send)
+        outage: Deferred | None = None
+        waiting: dict[Future[Pushed], Batch] = {}
+        source = self._pushes.in_time(batches)
+        with ThreadPoolExecutor(self._pushes.in_flight, thread_name_prefix="push") as threads:
+            while (batch := next(source, None)) is not None or waiting:
+                if batch is not None and outage is not None:
+                    yield Answer(batch, (outage,))
+                    continue
+                if batch is not None:
+                    waiting[threads.submit(self._push, batch)] = batch
+                room = batch is not None and len(waiting) < self._pushes.in_flight
+                for done in wait(waiting, 0 if room else None, FIRST_COMPLETED).done:
+                    pushed = done.result()
+                    if pushed.gone:
+                        self._forget(pushed.gone)
+                    outage = outage or _outage(pushed.outcome)
+                    yield Answer(waiting.pop(done), (pushed.outcome,))
 
-    def _send(self, key: str, message: Message) -> Outcome:
-        pushed = self._pushes.send(key, msgspec.json.decode(message.text, type=Push))
-        if pushed.gone:
-            self._forget(pushed.gone)
-        return pushed.outcome
-
-
-def _one_by_one(batches: Iterable[Batch], send: Callable[[str, Message], Outcome]) -> Iterator[Answer]:
-    outage: Deferred | None = None
-    for batch in batches:
+    def _push(self, batch: Batch) -> Pushed:
         (message,) = batch.messages
-        # After an outage what was not begun surely did not go out.
-        outcome = outage or send(batch.key, message)
-        if outage is None and isinstance(outcome, Deferred) and not outcome.in_progress:
-            outage = Deferred(outcome.reason, certain=True, retry_at=outcome.retry_at, quota=outcome.quota)
-        yield Answer(batch, (outcome,))
+        return self._pushes.send(batch.key, msgspec.json.decode(message.text, type=Push))
 
 
-class RecordedTexts:
-    """A preview's SMS: takes every message and sends none."""
-
-    def __init__(self, real: TextMessages, effects: Effects) -> None:
-        self.key_lifetime = real.key_lifetime
-        self._effects = effects
-
-    def send(self, key: str, to: str, text: str) -> Outcome:  # noqa: ARG002 - the protocol's form
-        self._effects.message(to, text)
-        return Accepted("<provider id>")
+def _outage(outcome: Outcome) -> Deferred | None:
+    if not isinstance(outcome, Deferred) or outcome.in_progress:
+        return None
+    # What was not begun by then surely did not go out.
+    return replace(outcome, certain=True)
 
 
 class RecordedPushes:
-    """A preview's push messages, likewise."""
+    """A preview's push messages: takes every one and sends none."""
 
     def __init__(self, real: PushMessages, effects: Effects) -> None:
         self.key_lifetime = real.key_lifetime
+        self.in_flight = 1
         self._effects = effects
+
+    def in_time(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        return iter(batches)
 
     def send(self, key: str, push: Push) -> Pushed:  # noqa: ARG002 - the protocol's form
         self._effects.message(f"{len(push.subscriptions)} devices", push.title)
@@ -134,21 +123,36 @@ class RecordedPushes:
 class TextsToOutbox:
     """SMS where no provider is set: each is put into the mail's outbox, addressed to its number."""
 
+    batch_size = 1
+
     def __init__(self, outbox: MailProvider) -> None:
         self.key_lifetime = outbox.key_lifetime
+        self.default_sender = outbox.default_sender
         self._outbox = outbox
 
-    def send(self, key: str, to: str, text: str) -> Outcome:
-        number = re.sub(r"[^0-9]", "", to) or "unknown"
-        return _through(self._outbox, key, f"{number}@sms.invalid", "SMS", text)
+    def send(self, batches: Iterable[Batch]) -> Iterator[Answer]:
+        # The batch that was claimed is the one that is answered.
+        for batch in batches:
+            sent = Batch(batch.key, tuple(self._mail(message) for message in batch.messages))
+            for answer in self._outbox.send([sent]):
+                yield replace(answer, batch=batch)
+
+    def _mail(self, message: Message) -> Message:
+        number = re.sub(r"[^0-9]", "", message.to) or "unknown"
+        return Message(self.default_sender or "", f"{number}@sms.invalid", "SMS", message.text)
 
 
 class PushesToOutbox:
     """Push messages where no provider is set: one file for all devices of a person."""
 
+    in_flight = 1
+
     def __init__(self, outbox: MailProvider) -> None:
         self.key_lifetime = outbox.key_lifetime
         self._outbox = outbox
+
+    def in_time(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        return iter(batches)
 
     def send(self, key: str, push: Push) -> Pushed:
         text = "\n\n".join(part for part in (push.body, push.url) if part)

@@ -78,11 +78,17 @@ def send_digests(run: Run, outside: Outside) -> None:
     with run.alone(ALONE):
         delivered, waiting = send_open(run, MAIL_SENDER, outside.mail, outside.alerts, "open_digest_claims")
     counts = delivered.counts
+    run.count("processed", sum(counts.values()) - counts["deferred"] - counts["unanswered"])
     run.count("sent", counts["accepted"])
     run.count("failed", counts["rejected"] + counts["abandoned"] + counts["unknown"])
     run.count("deferred", counts["deferred"] + counts["unanswered"])
     if waiting is not None and not run.preview:
         raise waiting
+
+
+def digest_link(tx: Transaction, token: uuid.UUID) -> Row[Any] | None:
+    """Return the `frequency` of the digest that a link is of, and whether it `is_live`; None for a link of none."""
+    return tx.row(statement(PACKAGE, "digest_link"), token=str(token), days=LINK_DAYS)
 
 
 def stop_digests(tx: Transaction, token: uuid.UUID) -> bool:

@@ -11,14 +11,7 @@ from sqlalchemy import Row
 
 from include.alerts import Alerts, RecordedAlerts
 from include.ecocomply import notification_mail
-from include.ecocomply.channels import (
-    PushesAsMail,
-    PushMessages,
-    RecordedPushes,
-    RecordedTexts,
-    TextMessages,
-    TextsAsMail,
-)
+from include.ecocomply.channels import PushesAsMail, PushMessages, RecordedPushes
 from include.ecocomply.unsubscribe_links import UnsubscribeLinks
 from include.effects import Effects
 from include.isolation import CHUNK, each_chunk
@@ -43,10 +36,10 @@ ALONE = "ecocomply notifications"
 
 
 class Outside(NamedTuple):
-    """The three providers, what signs the links in mails, and the operators' ledger."""
+    """The three providers (an SMS is addressed to a number), what signs links, and the operators' ledger."""
 
     mail: MailProvider
-    texts: TextMessages
+    texts: MailProvider
     pushes: PushMessages
     links: UnsubscribeLinks
     alerts: Alerts
@@ -54,7 +47,7 @@ class Outside(NamedTuple):
     def in_preview(self, run: Run, effects: Effects) -> Outside:
         return Outside(
             RecordedMail(self.mail, effects),
-            RecordedTexts(self.texts, effects),
+            RecordedMail(self.texts, effects),
             RecordedPushes(self.pushes, effects),
             self.links,
             RecordedAlerts(self.alerts, effects, run.settings["ADMIN_ALERT_EMAIL"]),
@@ -72,7 +65,7 @@ class _Channel:
 
 
 def _mail_of(run: Run, outside: Outside, row: Row[Any]) -> Message:
-    link = outside.links.url(run.settings["PUBLIC_URL"] or "", row.user_id, row.notification_type, run.today)
+    link = outside.links.url(run.settings["PUBLIC_URL"] or "", row.user_id, row.notification_type, row.today)
     return notification_mail.mail(row, outside.mail.default_sender or "", link)
 
 
@@ -113,7 +106,7 @@ def send_claimed(run: Run, outside: Outside) -> None:
     """Send every open claim and record each answer; an outage of one channel leaves it to a later run, alone."""
     with run.alone(ALONE):
         pushes = PushesAsMail(outside.pushes, lambda endpoints: _forget_subscriptions(run, endpoints))
-        providers: tuple[MailProvider, ...] = (outside.mail, TextsAsMail(outside.texts), pushes)
+        providers: tuple[MailProvider, ...] = (outside.mail, outside.texts, pushes)
         for channel, provider in zip(_CHANNELS, providers, strict=True):
             _send(run, channel, provider, outside.alerts)
 

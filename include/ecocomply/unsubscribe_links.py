@@ -21,6 +21,10 @@ _SHORTEST_KEY = 32
 _PURPOSE = "almanac: ecocomply unsubscribe"
 
 
+class LinkExpired(BadInput):
+    """The link is one of ours, and too old."""
+
+
 class Unsubscription(NamedTuple):
     """Who wants no more of what, by which channel; the link holds up to and including `until`."""
 
@@ -47,14 +51,16 @@ class UnsubscribeLinks:
         return f"{public_url.rstrip('/')}/unsubscribe/{token}"
 
     def read(self, token: str, today: date) -> Unsubscription:
-        """Return what a token says. Raises BadInput if it is not ours, or too old."""
+        """Return what a token says. Raises LinkExpired if it is too old, BadInput if it is not ours."""
         try:
             said = self._signer().loads(token)
         except BadData:
             raise BadInput("the link is not one of ours") from None
         found = msgspec.convert(said, Unsubscription)
-        if found.channel not in CHANNELS or found.until < today:
-            raise BadInput("the link has expired")
+        if found.channel not in CHANNELS:
+            raise BadInput("the link is not one of ours")
+        if found.until < today:
+            raise LinkExpired("the link has expired")
         return found
 
     def _signer(self) -> URLSafeSerializer:

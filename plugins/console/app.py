@@ -19,6 +19,7 @@ from console import (
     alerts,
     arcvest_jobs,
     certificates,
+    ecocomply_links,
     files,
     lab,
     mail,
@@ -62,6 +63,7 @@ _TITLES = {
     401: "You are not signed in",
     403: "This is not for your role",
     404: "There is no such page",
+    410: "This link has expired",
     422: "That does not work",
     503: "This can't be shown now",
 }
@@ -99,6 +101,7 @@ def create_app(databases: Databases | None = None) -> FastAPI:
         static,
         files,
         unsubscribe,
+        ecocomply_links,
     ):
         app.include_router(part.router)
     app.add_middleware(Headers)

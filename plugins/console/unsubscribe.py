@@ -6,35 +6,15 @@ from the page's button or, by RFC 8058, from the mail program's own.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment
 
+from console.public_page import public_page
 from include.nifya import digest_links
 
 NIFYA = "nifya_db"
 
 router = APIRouter(prefix="/nifya/unsubscribe")
-
-_STYLE = (
-    ":root{color-scheme:light dark}body{font:17px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;"
-    "padding:0 1.25rem}h1{font-size:1.4rem}button{font:inherit;padding:.6rem 1.2rem}"
-)
-# The console's own style sheet wants a login.
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'; "
-    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-)
-_PAGE = Environment(autoescape=True).from_string(
-    "<!doctype html><html lang=es><head><meta charset=utf-8>"
-    '<meta name=viewport content="width=device-width, initial-scale=1"><meta name=robots content=noindex>'
-    "<title>{{ title }} · NIFYA</title><style>{{ style|safe }}</style></head><body><main><h1>{{ title }}</h1>"
-    "<p>{{ words }}</p>{% if asks %}<form method=post><button>Dejar de recibirlo</button></form>{% endif %}"
-    "</main></body></html>"
-)
 
 
 @router.get("/{token}")
@@ -67,8 +47,8 @@ def _stopped() -> HTMLResponse:
 
 
 def _page(title: str, words: str, *, asks: bool) -> HTMLResponse:
-    html = _PAGE.render(title=title, words=words, asks=asks, style=_STYLE)
-    return HTMLResponse(html, headers={"content-security-policy": _POLICY, "referrer-policy": "no-referrer"})
+    button = "Dejar de recibirlo" if asks else ""
+    return public_page("NIFYA", title, words, button=button, language="es")
 
 
 def _not_valid() -> HTTPException:

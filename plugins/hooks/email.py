@@ -1,7 +1,8 @@
 """E-mail: one Airflow connection says through which provider a system's mail goes.
 
-The extra `provider` (or else the host) chooses: `resend` speaks Resend's HTTP API, `smtp` SMTP to any mail
-server, and `outbox` writes `.eml` files into a folder.
+The extra `provider` (or else the host) chooses: `resend` and `sendgrid` speak those services' HTTP APIs, `smtp`
+SMTP to any mail server, and `outbox` writes `.eml` files into a folder. The extra `per_second` caps how many
+messages go out a second: 50 with SendGrid, no cap with the others, unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -13,24 +14,32 @@ from airflow.sdk import BaseHook
 from hooks.connections import Access, access
 from hooks.email_outbox import OutboxMail
 from hooks.email_resend import ResendMail
+from hooks.email_sendgrid import SendGridMail
 from hooks.email_smtp import SmtpMail
+from hooks.pace import PER_SECOND, cap_of, paced
 from include.errors import AlmanacError
 from include.mail import MailProvider
 
-PROVIDERS: dict[str, type[ResendMail | SmtpMail | OutboxMail]] = {
+Mail = ResendMail | SendGridMail | SmtpMail | OutboxMail
+
+PROVIDERS: dict[str, type[Mail]] = {
     "resend": ResendMail,
+    "sendgrid": SendGridMail,
     "smtp": SmtpMail,
     "outbox": OutboxMail,
 }
 
 
-def email_provider(conn_id: str) -> MailProvider:
+def email_provider(conn_id: str, seconds: float | None = None) -> MailProvider:
     """Return the mail provider that an Airflow connection of the type `almanac_email` describes.
 
-    Nothing is sent or connected yet. Raises UnknownConnection (Permanent) if there is no such connection,
-    BadInput if it says something that can't be, Outage if Airflow could not be asked.
+    Nothing is sent or connected yet. One sending begins nothing after `seconds`, if given. Raises UnknownConnection
+    (Permanent) if there is no such connection, BadInput if it says something that can't be, Outage if Airflow could
+    not be asked.
     """
-    return EmailHook(conn_id).get_conn()
+    mail = EmailHook(conn_id).get_conn()
+    default = PER_SECOND if isinstance(mail, SendGridMail) else 0
+    return paced(mail, cap_of(access(conn_id), default), seconds)
 
 
 class EmailHook(BaseHook):
@@ -45,7 +54,7 @@ class EmailHook(BaseHook):
         super().__init__()
         self.email_conn_id = email_conn_id
 
-    def get_conn(self) -> ResendMail | SmtpMail | OutboxMail:
+    def get_conn(self) -> Mail:
         """Return the provider; see `email_provider`."""
         said = access(self.email_conn_id)
         return PROVIDERS[_choice(said)](_without_choice(said))

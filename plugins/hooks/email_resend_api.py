@@ -56,7 +56,9 @@ class Reply:
         return "quota" in self.name
 
 
-def session(api_key: str, connections: int, timeout: float) -> aiohttp.ClientSession:
+def session(
+    authorization: str, connections: int, timeout: float, content_type: str = "application/json"
+) -> aiohttp.ClientSession:
     """Return a session for one event loop. `timeout` is in seconds, for a whole answer."""
     import aiohttp  # noqa: PLC0415 - 0.3 s that the parsing of a DAG need not pay
 
@@ -64,8 +66,8 @@ def session(api_key: str, connections: int, timeout: float) -> aiohttp.ClientSes
         connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=5),
         timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, _LONGEST_CONNECT)),
         headers={
-            "Authorization": f"Bearer {api_key}",
-            "Content-Type": "application/json",
+            "Authorization": authorization,
+            "Content-Type": content_type,
             "User-Agent": "almanac",
         },
         cookie_jar=aiohttp.DummyCookieJar(),

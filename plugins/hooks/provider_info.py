@@ -25,6 +25,9 @@ def provider_info() -> dict[str, Any]:
             _MODELS,
             _APPLICATION,
             _GAZETTE,
+            _SMS,
+            _PUSH,
+            _KEY,
         ],
     }
 
@@ -44,20 +47,23 @@ _EMAIL = {
     "conn-fields": {
         "provider": _field(
             "Provider",
-            "resend: Resend's API, the password is its key. smtp: a mail server. outbox: files in a folder.",
-            enum=["resend", "smtp", "outbox"],
+            "resend, sendgrid: their APIs, the password is the key. smtp: a mail server. outbox: files in a folder.",
+            enum=["resend", "sendgrid", "smtp", "outbox"],
         ),
         "from": _field("From", "Sender of messages that name none: Name <address>."),
-        "base_url": _field("Base URL", "Of Resend's API, if it is not https://api.resend.com."),
+        "base_url": _field("Base URL", "Of the API, if it is not the provider's own."),
         "folder": _field("Folder", "Of the outbox; without it `outbox` in Airflow's home."),
         "security": _field("Security", "Of SMTP; without it starttls.", enum=["starttls", "tls", "none"]),
         "ca_file": _field("CA file", "Certificates that SMTP trusts instead of the system's."),
         "batch_size": _number("Batch size", "Messages in one request to Resend; without it 100.", 1, 100),
         "in_flight": _number(
-            "In flight", "Requests to Resend at a time; without it 10, or 100 singles.", 1, 200
+            "In flight", "Requests at a time; without it 10 (Resend; 100 singles) or 20 (SendGrid).", 1, 200
         ),
         "timeout": _number("Timeout", "Seconds for one answer; without it 30.", 0.1, 600),
         "longest_wait": _number("Longest wait", "Seconds a rate limit is waited for; without it 30.", 0, 300),
+        "per_second": _number(
+            "Per second", "Messages a second at most, 0 is no cap; without it 50 with SendGrid.", 0, 10_000
+        ),
     },
     "ui-field-behaviour": {
         "hidden-fields": ["schema"],
@@ -205,5 +211,68 @@ _GAZETTE = {
         "hidden-fields": ["schema", "port", "login"],
         "relabeling": {"host": "Base URL", "password": "Token of a parser service"},
         "placeholders": {"host": "https://www.boe.es/datosabiertos/api/boe"},
+    },
+}
+
+_SMS = {
+    "connection-type": "almanac_sms",
+    "hook-class-name": "hooks.sms.SmsHook",
+    "hook-name": "SMS (Almanac)",
+    "conn-fields": {
+        "provider": _field("Provider", "twilio, or outbox: files in a folder.", enum=["twilio", "outbox"]),
+        "from": _field("From", "A number, a sender's name, or a messaging service: MG and 32 characters."),
+        "account_sid": _field("Account SID", "Where login and password are an API key; else the login."),
+        "base_url": _field("Base URL", "Of the API, if it is not https://api.twilio.com."),
+        "folder": _field("Folder", "Of the outbox; without it `outbox` in Airflow's home."),
+        "per_second": _number("Per second", "Messages a second at most; without it 50.", 0, 10_000),
+        "in_flight": _number("In flight", "Requests at a time; without it 20.", 1, 200),
+        "timeout": _number("Timeout", "Seconds for one answer; without it 30.", 0.1, 600),
+        "longest_wait": _number("Longest wait", "Seconds a rate limit is waited for; without it 30.", 0, 300),
+    },
+    "ui-field-behaviour": {
+        "hidden-fields": ["schema"],
+        "relabeling": {"login": "Account SID or API key", "password": "Token or secret"},
+        "placeholders": {},
+    },
+}
+
+_PUSH = {
+    "connection-type": "almanac_push",
+    "hook-class-name": "hooks.push.PushHook",
+    "hook-name": "Web push (Almanac)",
+    "conn-fields": {
+        "provider": _field(
+            "Provider",
+            "webpush: the browsers' services. outbox: files in a folder.",
+            enum=["webpush", "outbox"],
+        ),
+        "subject": _field("Subject", "Whom a push service may write to: mailto: or https:."),
+        "ttl": _number(
+            "TTL", "Seconds a message is kept for a device that is off; without it a day.", 0, 2_419_200
+        ),
+        "hosts": _field("Hosts", "Push services that may be asked, instead of the browsers' known ones."),
+        "private_addresses": _field(
+            "Private addresses", "true: these hosts may stand in a private network.", type=["boolean", "null"]
+        ),
+        "folder": _field("Folder", "Of the outbox; without it `outbox` in Airflow's home."),
+        "per_second": _number("Per second", "Messages a second at most; without it 50.", 0, 10_000),
+        "in_flight": _number("In flight", "Messages at a time; without it 20.", 1, 100),
+        "timeout": _number("Timeout", "Seconds for one answer; without it 30.", 0.1, 600),
+    },
+    "ui-field-behaviour": {
+        "hidden-fields": ["schema", "port", "login"],
+        "relabeling": {"password": "Private VAPID key"},
+        "placeholders": {},
+    },
+}
+
+_KEY = {
+    "connection-type": "almanac_key",
+    "hook-class-name": "hooks.link_keys.KeyHook",
+    "hook-name": "Key of links (Almanac)",
+    "ui-field-behaviour": {
+        "hidden-fields": ["schema", "port", "login", "host", "extra"],
+        "relabeling": {"password": "Key, 32 bytes at least"},
+        "placeholders": {},
     },
 }

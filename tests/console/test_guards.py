@@ -23,6 +23,10 @@ OPEN = {
     ("GET", "/almanac/files/{token}"),
     ("GET", "/almanac/nifya/unsubscribe/{token}"),
     ("POST", "/almanac/nifya/unsubscribe/{token}"),
+    ("GET", "/almanac/ecocomply/unsubscribe/{token}"),
+    ("POST", "/almanac/ecocomply/unsubscribe/{token}"),
+    ("GET", "/almanac/ecocomply/digests/{token}"),
+    ("POST", "/almanac/ecocomply/digests/{token}"),
 }
 """Ruling 19: links with a token are the only public routes."""
 

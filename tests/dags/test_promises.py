@@ -278,7 +278,10 @@ def test_preview_equals_the_real_run(dag: DagFile, scene: Callable[..., Scene], 
 def _assert_rows_equal(set_scene: Scene, shown: dict[str, Any], after: states.Rows) -> None:
     known = states.known_uuids(set_scene.seeded)
     for table in shown["tables"]:
-        ignored = set_scene.dag.world.BOOKKEEPING.get(table["table"], set()) | {"provider_message_id"}
+        ignored = set_scene.dag.world.BOOKKEEPING.get(table["table"], set()) | {
+            "provider_message_id",
+            "delivery_provider_id",
+        }
         before_rows, after_rows = set_scene.seeded[table["table"]], after[table["table"]]
         changed = [
             (before_rows.get(key), after_rows.get(key))

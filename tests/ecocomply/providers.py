@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from include.ecocomply.channels import Push, Pushed
 from include.ecocomply.unsubscribe_links import UnsubscribeLinks
-from include.mail import Accepted, Deferred, Outcome, Rejected
+from include.mail import Accepted, Answer, Batch, Deferred, Outcome, Rejected
 
 LINKS = UnsubscribeLinks(b"k" * 32)
 
@@ -17,6 +17,8 @@ LINKS = UnsubscribeLinks(b"k" * 32)
 class FakeTexts:
     """A provider of SMS with keys, unless `key_lifetime` says none; `refuse` names numbers."""
 
+    batch_size: int = 1
+    default_sender: str | None = None
     key_lifetime: timedelta = timedelta(hours=24)
     down: Deferred | None = None
     refuse: set[str] = field(default_factory=set)
@@ -24,7 +26,12 @@ class FakeTexts:
     keys: set[str] = field(default_factory=set)
     tick: Callable[[str], None] = lambda what: None
 
-    def send(self, key: str, to: str, text: str) -> Outcome:
+    def send(self, batches: Iterable[Batch]) -> Iterator[Answer]:
+        for batch in batches:
+            (message,) = batch.messages
+            yield Answer(batch, (self._take(batch.key, message.to, message.text),))
+
+    def _take(self, key: str, to: str, text: str) -> Outcome:
         self.tick("sms before")
         if self.down is not None:
             return self.down
@@ -45,6 +52,10 @@ class FakePushes:
     gone: set[str] = field(default_factory=set)
     sent: dict[str, Push] = field(default_factory=dict)
     tick: Callable[[str], None] = lambda what: None
+    in_flight: int = 1
+
+    def in_time(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        return iter(batches)
 
     def send(self, key: str, push: Push) -> Pushed:
         self.tick("push before")

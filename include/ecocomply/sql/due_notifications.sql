@@ -12,7 +12,9 @@ SELECT n.id, n.user_id, n.notification_type, n.subject, n.body_text, n.body_html
                WHERE s.user_id = n.user_id
                  AND s.gone_at IS NULL
            )
-       END AS subscriptions
+       END AS subscriptions,
+       -- a link holds from the day of the sending, whatever as_of narrows
+       CAST(now() AT TIME ZONE 'UTC' AS date) AS today
 FROM notifications AS n
 JOIN users AS u ON u.id = n.user_id
 LEFT JOIN LATERAL (
