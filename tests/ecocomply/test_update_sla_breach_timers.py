@@ -141,6 +141,14 @@ def test_each_threshold_once(rows: Rows) -> None:
     }
 
 
+def test_a_milder_threshold_is_not_told_late(rows: Rows) -> None:
+    """After the hour at 48 one that is made up for, at 14, tells nobody."""
+    breached(rows, 50 * HOUR)
+    perform(rows)
+    assert perform(rows, AS_OF - 36 * HOUR).counts["escalations"] == 0
+    assert set(told(rows)) == {"SLA Breach Exceeds 48 Hours"}
+
+
 def test_a_moved_target_is_another_breach(rows: Rows) -> None:
     """The key holds the date that it counts toward."""
     key = breached(rows, 50 * HOUR)
