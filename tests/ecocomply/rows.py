@@ -60,6 +60,26 @@ class Rows:
         with self.database.engine.begin() as connection:
             return connection.execute(text(statement), binds)
 
+    def as_enum(self, table: str, column: str, *words: str) -> None:
+        """Make a column of words an enum type, as an application may have it: without the check and partial indexes."""
+        for kind, name in self.run_sql(
+            "SELECT 'CONSTRAINT', conname FROM pg_constraint "
+            "WHERE conrelid = CAST(:name AS regclass) AND contype = 'c' AND pg_get_constraintdef(oid) LIKE :like "
+            "UNION ALL SELECT 'INDEX', indexrelid::regclass::text FROM pg_index "
+            "WHERE indrelid = CAST(:name AS regclass) AND pg_get_expr(indpred, indrelid) LIKE :like",
+            name=table, like=f"%{column}%",
+        ).all():  # fmt: skip
+            self.run_sql(
+                f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'
+                if kind == "CONSTRAINT"
+                else f"DROP INDEX {name}"
+            )
+        self.run_sql(f"CREATE TYPE {table}_{column} AS ENUM ({str(words)[1:-1]})")
+        self.run_sql(f"ALTER TABLE {table} ALTER {column} DROP DEFAULT")
+        self.run_sql(
+            f"ALTER TABLE {table} ALTER {column} TYPE {table}_{column} USING {column}::text::{table}_{column}"
+        )
+
     def user(
         self, name: str, *roles: str, company: UUID | None = None, sites: Sequence[UUID] = (), **values: Any
     ) -> UUID:

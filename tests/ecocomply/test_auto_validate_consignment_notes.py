@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from include.ecocomply import auto_validate_consignment_notes as job
+from include.ecocomply.tables import waste
 from include.isolation import each_chunk
 from include.job import NothingOutside
 from include.run import EngineDatabase, Run
@@ -305,3 +306,16 @@ def test_a_hostile_rule_keeps_no_note_waiting(rows: Rows) -> None:
     perform(rows)
     assert standing(rows, mine)[0] == "FAILED"
     assert standing(rows, theirs)[0] == "PASSED"
+
+
+def test_words_may_be_enums(rows: Rows) -> None:
+    """An application may have enum types where this platform has words, and its database is taken as it is."""
+    rows.as_enum("consignment_notes", "pre_validation_status", *waste.PRE_VALIDATION_STATUSES)
+    rows.as_enum("validation_rules", "rule_type", *waste.RULE_TYPES)
+    rows.as_enum("validation_rules", "severity", *waste.RULE_SEVERITIES)
+    rows.as_enum("validation_executions", "result", *waste.RULE_RESULTS)
+    rule(rows, "VOLUME_LIMIT", {"max_volume": 1})
+    key = note(rows, pre_validation_status="NOT_VALIDATED")
+    perform(rows)
+    assert standing(rows, key)[0] == "FAILED"
+    assert results(rows) == ["FAIL"]

@@ -11,6 +11,9 @@ import pytest
 
 from include.ecocomply import execute_pending_recurrence_triggers as job
 from include.ecocomply import triggers
+from include.ecocomply.tables.base import FREQUENCIES
+from include.ecocomply.tables.obligations import DEADLINE_STATUSES, SCHEDULE_STATUSES
+from include.ecocomply.tables.triggers import EXECUTION_RESULTS, TARGET_TYPES, TRIGGER_TYPES
 from include.job import NothingOutside
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
@@ -380,3 +383,23 @@ def test_a_company_narrows_it_and_a_batch_is_no_cap(rows: Rows) -> None:
     assert (run.counts["scheduled"], run.counts["event_based"], run.counts["succeeded"]) == (5, 5, 10)
     (found,) = (row for row in rows.all("recurrence_trigger_rules") if row.id == theirs)
     assert found.next_execution_date == TODAY
+
+
+def test_words_may_be_enums(rows: Rows) -> None:
+    """An application may have enum types where this platform has words, and its database is taken as it is."""
+    rows.as_enum("recurrence_trigger_rules", "trigger_type", *TRIGGER_TYPES)
+    rows.as_enum("recurrence_trigger_rules", "target_entity_type", *TARGET_TYPES)
+    rows.as_enum("recurrence_trigger_executions", "execution_result", *EXECUTION_RESULTS)
+    rows.as_enum("deadlines", "status", *DEADLINE_STATUSES)
+    rows.as_enum("schedules", "frequency", *FREQUENCIES)
+    rows.as_enum("schedules", "status", *SCHEDULE_STATUSES)
+    target = obligation(rows)
+    config = {"frequency": "MONTHLY"}
+    rule(rows, "SCHEDULED", config, target, next_execution_date=TODAY)
+    rule(rows, "SCHEDULED", config, target, next_execution_date=TODAY, target_entity_type="SCHEDULE")
+    rule(rows, "EVENT_BASED", {"delay_days": 9}, target, trigger_expression="A")
+    event(rows, "A")
+    perform(rows)
+    assert executions(rows) == [("SUCCESS", None)] * 3
+    assert days_of(rows, "due_date") == [TODAY, TODAY + 8 * DAY]
+    assert [row.status for row in rows.all("schedules")] == ["ACTIVE"]
