@@ -31,7 +31,7 @@ SLOW = {
     "tests/dags/test_promises.py::test_the_seed": "test_twice_equals_once is quick",
     "tests/dags/test_promises.py::test_the_session_zone": "three databases a DAG",
     "tests/ecocomply/test_adopted_database.py": "a database as an application left it",
-    "tests/ecocomply/test_dead_letters.py::test_killed": "a run for every event of a run",
+    "tests/ecocomply/test_dead_letter_retention.py::test_killed": "a run for every event of a run",
     "tests/ecocomply/test_digest_delivery.py::test_killed": "as above",
     "tests/ecocomply/test_generator.py": "databases full of rows",
     "tests/ecocomply/test_job_attempts.py::test_killed": "a run for every event of a run",
