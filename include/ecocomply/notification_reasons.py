@@ -30,6 +30,7 @@ class DigestState:
     status: str
     sent_at: datetime | None = None
     claimed_by: str | None = None
+    outcome_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,8 @@ def _due(state: NotificationState, zone: ZoneInfo) -> str:
 def _in_digest(state: NotificationState, digest: DigestState) -> str:
     if digest.claimed_by is not None:
         return f"in {_named(digest)}, claimed by run {digest.claimed_by}"
-    if digest.status == "sent":
-        return f"in {_named(digest)}, which is out: {_words(state)}"
+    if digest.outcome_unknown:
+        return f"outcome unknown: {_words(state)}; a person decides"
     return f"in {_named(digest)}, which has not gone out yet"
 
 

@@ -156,6 +156,7 @@ def _state(row: Row[Any], pauses: Mapping[str, Row[Any]]) -> NotificationState:
             row.digest_status,
             row.digest_sent_at,
             row.digest_claimed_by if row.digest_status != "sent" else None,
+            row.digest_outcome_unknown,
         )
     return NotificationState(
         channel=row.channel,

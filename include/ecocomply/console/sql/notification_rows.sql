@@ -10,6 +10,7 @@ SELECT n.id, n.user_id, n.company_id, n.site_id, n.notification_type, n.channel:
        b.run_id AS claimed_by_run, b.claimed_at,
        d.id AS digest_id, d.frequency::text AS digest_frequency, d.period_start AS digest_period_start,
        d.status::text AS digest_status, d.sent_at AS digest_sent_at, e.run_id AS digest_claimed_by,
+       d.outcome_unknown AS digest_outcome_unknown,
        copy.id AS copy_id, origin.id AS origin_id, origin.channel AS origin_channel
 FROM notifications AS n
 LEFT JOIN companies AS c ON c.id = n.company_id
