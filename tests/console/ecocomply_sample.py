@@ -1,4 +1,4 @@
-"""A small EcoComply for the console's pages: jobs, dead letters, notifications, clocks, scores, what is open and late."""
+"""A small EcoComply for the console's pages: jobs, dead letters, notifications, clocks, scores, what is open."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ class Desk:
 
     def told(self, name: str, **columns: Any) -> UUID:
         """Add a notification of that name to Acme's owner."""
-        given = {
+        given: dict[str, Any] = {
             "id": number(name), "user_id": self.records.owner, "company_id": self.records.company,
-            "notification_type": "DEADLINE_WARNING_7D", "channel": "EMAIL", "subject": name, "body_text": f"About {name}.",
+            "notification_type": "DEADLINE_WARNING_7D", "channel": "EMAIL", "subject": name,
+            "body_text": f"About {name}.",
             "scheduled_for": self.now - timedelta(hours=1), "created_at": self.now - timedelta(hours=1),
         } | columns  # fmt: skip
         self.add("notifications", given)
@@ -107,7 +108,12 @@ class Desk:
         batch = number(f"batch of {name}")
         run = {"id": batch, "provider": provider, "run_id": "scheduled__1", "claimed_at": self.now}
         self.add("email_batches", run)
-        given = {"batch_id": batch, "position": 1, "company_id": self.records.company, "message": pack(message)}
+        given = {
+            "batch_id": batch,
+            "position": 1,
+            "company_id": self.records.company,
+            "message": pack(message),
+        }
         self.add("email_attempts", given | columns)
         return batch
 
@@ -121,7 +127,9 @@ def desk_over(databases: DatabaseMaker) -> Generator[Desk]:
         for system in ("ecocomply", "platform"):
             name, made[system] = databases.make(system)
             stack.callback(databases.drop, name, made[system])
-        opened = Databases({"ecocomply_db": made["ecocomply"].url, "almanac_db": made["platform"].url}.__getitem__)
+        opened = Databases(
+            {"ecocomply_db": made["ecocomply"].url, "almanac_db": made["platform"].url}.__getitem__
+        )
         stack.callback(opened.close)
         app = FastAPI()
         app.mount("/almanac", create_app(opened))
@@ -235,8 +243,12 @@ def _watched(desk: Desk) -> None:
 def _notifications(desk: Desk) -> None:
     records, now = desk.records, desk.now
     hour = timedelta(hours=1)
-    mail = Message("EcoComply <no-reply@eco.test>", "owner-11@eco.test", "Due soon", "It is due.", HOSTILE_HTML)
-    sent = desk.told("sent", status="SENT", delivery_status="SENT", delivery_provider="ecocomply_email", sent_at=now)
+    mail = Message(
+        "EcoComply <no-reply@eco.test>", "owner-11@eco.test", "Due soon", "It is due.", HOSTILE_HTML
+    )
+    sent = desk.told(
+        "sent", status="SENT", delivery_status="SENT", delivery_provider="ecocomply_email", sent_at=now
+    )
     desk.claim("sent", "ecocomply_email", mail, notification_id=sent, outcome="accepted", answered_at=now)
     desk.told("off", status="CANCELLED", status_reason="the user wants none of this type by EMAIL")
     desk.told("held", status_reason="waits for the daily digest", priority="LOW")
@@ -246,8 +258,15 @@ def _notifications(desk: Desk) -> None:
         retry_count=3, created_at=now - 3 * hour,
     )  # fmt: skip
     desk.told("copy", dedupe_key="k/1/IN_APP", channel="IN_APP", status="DELIVERED", delivered_at=now)
-    desk.claim("refused", "ecocomply_email", mail, notification_id=refused, outcome="rejected", reason="no such box")
-    desk.told("unknown", status="FAILED", outcome_unknown=True, status_reason="nobody knows whether it arrived: key expired")
+    desk.claim(
+        "refused", "ecocomply_email", mail, notification_id=refused, outcome="rejected", reason="no such box"
+    )
+    desk.told(
+        "unknown",
+        status="FAILED",
+        outcome_unknown=True,
+        status_reason="nobody knows whether it arrived: key expired",
+    )
     desk.told(
         "again", status="RETRYING", status_reason="refused at attempt 1 of 3: full", retry_count=1,
         next_attempt_at=now + hour,
@@ -265,8 +284,13 @@ def _notifications(desk: Desk) -> None:
     pushed = desk.told("pushed", channel="PUSH", status="SENT", sent_at=now)
     device = Subscription(endpoint="https://push.test/of-ada", p256dh="key", auth=SECRET)
     push = Push(title="Due soon", body="It is due.", url=None, subscriptions=(device,))
-    desk.claim("pushed", "ecocomply_push", Message("", "x", "Due soon", push.to_json()), notification_id=pushed)
-    desk.add("delivery_pauses", {"service": "ecocomply_sms", "paused_until": now + hour, "pause_reason": "quota is used up"})
+    desk.claim(
+        "pushed", "ecocomply_push", Message("", "x", "Due soon", push.to_json()), notification_id=pushed
+    )
+    desk.add(
+        "delivery_pauses",
+        {"service": "ecocomply_sms", "paused_until": now + hour, "pause_reason": "quota is used up"},
+    )
     desk.told("paused", channel="SMS")
     desk.told(
         "evil", user_id=records.stranger, company_id=records.other, subject=HOSTILE, body_text=HOSTILE,

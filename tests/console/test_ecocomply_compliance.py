@@ -75,7 +75,12 @@ def test_long_lists_come_in_pages(eco_desk: Desk) -> None:
     found, count = pages(eco_desk.as_user("vera"), PAGE, r'href="/almanac/ecocomply/compliance/([^"]+)"')
     assert (count, len(found), len(set(found))) == (3, 103, 103)
     assert set(found[:62]) == {
-        str(one) for one in (*(number(f"bulk {n}") for n in range(60)), eco_desk.records.company, eco_desk.records.other)
+        str(one)
+        for one in (
+            *(number(f"bulk {n}") for n in range(60)),
+            eco_desk.records.company,
+            eco_desk.records.other,
+        )
     }
 
 

@@ -81,12 +81,14 @@ def test_metrics_by_period(eco_desk: Desk) -> None:
     """An hour, a day, a week: each has the jobs that were made in it."""
     records = eco_desk.records
     old = records.add("DEADLINE_ALERT")
-    records.execute("UPDATE background_jobs SET created_at = now() - interval '2 days' WHERE id = :id", id=old)
+    records.execute(
+        "UPDATE background_jobs SET created_at = now() - interval '2 days' WHERE id = :id", id=old
+    )
     reader = eco_desk.as_user("vera")
     day, week = (reader.get(PAGE, params={"period": one}).text for one in ("day", "week"))
     assert "DEADLINE_ALERT" not in words(day)
     assert row_of(week, "DEADLINE_ALERT").startswith("DEADLINE_ALERT 1 0 0 0.00 % none none none 0")
-    risk = row_of(day, ">RISK_SCORE_CALCULATION</bdi></a></th>\n      <td class=\"number\">3</td>")
+    risk = row_of(day, '>RISK_SCORE_CALCULATION</bdi></a></th>\n      <td class="number">3</td>')
     assert risk.startswith("RISK_SCORE_CALCULATION 3 0 2 0.00 %")
     assert risk.endswith(" 2")
     refreshed = row_of(day, "kind=REFRESH_COMPLIANCE_DASHBOARD")

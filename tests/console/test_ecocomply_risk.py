@@ -18,7 +18,9 @@ PAGE = "/almanac/ecocomply/risk"
 def test_the_latest_score_of_each_site(eco_common: Desk, eco_reader: TestClient) -> None:
     """One row a site: its latest day, with the parts, and what it was before."""
     page = eco_reader.get(PAGE).text
-    assert row_of(page, ">Works<").startswith("Works Acme 62.5 was 61.5 HIGH day 3 in a row 80.0 40.0 60.0 55.5")
+    assert row_of(page, ">Works<").startswith(
+        "Works Acme 62.5 was 61.5 HIGH day 3 in a row 80.0 40.0 60.0 55.5"
+    )
     assert len(re.findall(r'href="/almanac/ecocomply/risk/', page)) == 2
 
 
@@ -39,7 +41,7 @@ def test_what_a_score_is_made_of(eco_common: Desk, eco_reader: TestClient) -> No
     page = eco_reader.get(f"{PAGE}/{eco_common.records.site}").text
     assert row_of(page, "Overdue obligations") == "Overdue obligations 80.0 40 % 32.0"
     assert row_of(page, "Gaps in the evidence") == "Gaps in the evidence 40.0 25 % 10.0"
-    assert row_of(page, "<th scope=\"row\">Escalations") == "Escalations 60.0 20 % 12.0"
+    assert row_of(page, '<th scope="row">Escalations') == "Escalations 60.0 20 % 12.0"
     assert row_of(page, "The last 90 days") == "The last 90 days 55.5 15 % 8.3"
     assert "overdue items 3" in words(page)
 
@@ -62,7 +64,9 @@ def test_the_history_is_a_picture_and_a_table(eco_common: Desk, eco_reader: Test
 def test_where_a_day_stands_in_the_picture() -> None:
     """The first day left, the last right, 0 below, 100 above, nothing beyond the edges."""
     last = date(2024, 3, 1)
-    chart = Chart.of([(last - timedelta(days=29), 0.0), (last - timedelta(days=1), 100.0), (last, 50.0)], last, 30)
+    chart = Chart.of(
+        [(last - timedelta(days=29), 0.0), (last - timedelta(days=1), 100.0), (last, 50.0)], last, 30
+    )
     first, before, end = chart.points
     assert chart.first == date(2024, 2, 1)
     assert (first.x, first.y) == (chart.left, chart.bottom)
@@ -95,7 +99,9 @@ def test_long_lists_come_in_pages(eco_desk: Desk) -> None:
                 "calculated_at": eco_desk.now,
             },
         )  # fmt: skip
-    found, count = pages(eco_desk.as_user("vera"), f"{PAGE}?band=CRITICAL", r'href="/almanac/ecocomply/risk/([^"]+)"')
+    found, count = pages(
+        eco_desk.as_user("vera"), f"{PAGE}?band=CRITICAL", r'href="/almanac/ecocomply/risk/([^"]+)"'
+    )
     assert (count, len(found), len(set(found))) == (3, 101, 101)
 
 

@@ -153,7 +153,9 @@ def test_the_sentence(known: dict[str, Any], sentence: str) -> None:
 
 def test_every_status_has_one() -> None:
     """A status without a sentence would say that the console does not know it."""
-    assert {known.get("status", "PENDING") for known, _ in CASES.values()} - {"PARKED"} == set(NOTIFICATION_STATUSES)
+    assert {known.get("status", "PENDING") for known, _ in CASES.values()} - {"PARKED"} == set(
+        NOTIFICATION_STATUSES
+    )
     for status in NOTIFICATION_STATUSES:
         assert "does not know" not in reason(NotificationState("EMAIL", status), NOW, ZoneInfo("UTC"))
 

@@ -1,6 +1,7 @@
 -- a row is a job that is tried again, with the instant of its turn: after those that have one already
-WITH before AS (
-    SELECT max(q.scheduled_for) AS last
+WITH plan AS MATERIALIZED (
+    -- one instant for all: the clock goes on while rows are changed
+    SELECT greatest(clock_timestamp(), max(q.scheduled_for) + make_interval(secs => :seconds)) AS first
     FROM dead_letter_queue AS d
     JOIN background_jobs AS q ON q.id = d.job_id
     WHERE d.resolution = 'RETRIED'
@@ -14,11 +15,10 @@ turns AS (
     WHERE d.id = ANY (CAST(:ids AS uuid[]))
 )
 UPDATE background_jobs AS q
-SET scheduled_for = greatest(clock_timestamp(), b.last + make_interval(secs => :seconds))
-        + t.turn * make_interval(secs => :seconds),
+SET scheduled_for = p.first + t.turn * make_interval(secs => :seconds),
     updated_at = clock_timestamp()
 FROM turns AS t
-CROSS JOIN before AS b
+CROSS JOIN plan AS p
 WHERE q.id = t.job_id
   AND q.status = 'PENDING'
 RETURNING q.scheduled_for
