@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from fastapi.testclient import TestClient
 
 from console.ecocomply.companies import DAGS
 from include.ecocomply.console.companies import MOST
+from include.ecocomply.generator import generate
 from include.ecocomply.job_types import DAGS as CATALOGUE
+from include.ecocomply.tables import METADATA
 from tests.console.ecocomply_sample import Desk, pages, row_of, words
 from tests.console.sample import HOSTILE, number
 
@@ -137,3 +140,19 @@ def test_a_page_is_for_who_reads_its_dags(
 def test_the_guards_name_dags_that_there_are() -> None:
     """A name that is none would guard nothing that a role could be given."""
     assert set(DAGS) - set(CATALOGUE) == {"ecocomply_job_dispatcher"}
+
+
+def test_data_of_any_kind_has_something_on_every_page(eco_desk: Desk) -> None:
+    """The generator fills every table: all of it can be read, and leads on."""
+    with eco_desk.engine.begin() as connection:
+        for table in reversed(METADATA.sorted_tables):
+            connection.execute(table.delete())
+        generate(connection, today=eco_desk.today, companies=3, obligations=90)
+    reader = eco_desk.as_user("vera")
+    for page in ALL:
+        answer = reader.get(f"/almanac/ecocomply/{page}")
+        assert answer.status_code == 200, page
+        links = re.findall(rf'href="(/almanac/ecocomply/{page}/[^"]+)"', answer.text)
+        assert page == "jobs" or links, page
+        for link in links[:3]:
+            assert reader.get(unescape(link)).status_code == 200, link

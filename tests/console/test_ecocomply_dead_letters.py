@@ -273,6 +273,15 @@ def test_only_those_ticked(eco_desk: Desk, eco_operator: TestClient) -> None:
     assert "2 letters are a permanent failure now" in words(eco_operator.get(answer.headers["location"]).text)
 
 
+def test_without_a_tick_none_is_meant(eco_common: Desk) -> None:
+    """Who presses the button below the list without a tick must not be asked about every letter."""
+    operator = eco_common.as_user("otto", "USER")
+    assert 'type="hidden" name="ticked" value="1"' in operator.get(PAGE).text
+    page = operator.get(f"{PAGE}/all/retry", params={"ticked": "1"}).text
+    assert "No open letter matches." in words(page)
+    assert 'method="post"' not in page
+
+
 def test_no_more_than_the_number_that_was_agreed_to(eco_desk: Desk, eco_operator: TestClient) -> None:
     """What failed while a person was reading was not asked for; somebody else's decision stands."""
     letters = many(eco_desk, 3)

@@ -74,12 +74,16 @@ def wanted(
     company: Text = "",
     words: Text = "",
     cause: Text = "",
-    ticked: Annotated[list[str] | None, Query(alias="letter")] = None,
+    ticks: Annotated[list[str] | None, Query(alias="letter")] = None,
+    ticked: Text = "",
 ) -> LetterFilter:
-    """Read the filter of an address. Raises BadInput."""
-    if ticked is not None and len(ticked) > MOST_TICKED:
-        raise BadInput(f"letter: {len(ticked)} are too many at once, {MOST_TICKED} is the most")
-    ids = tuple(found for one in ticked or () if (found := id_of(one, "letter")) is not None)
+    """Read the filter of an address. Raises BadInput.
+
+    `ticked` says that letters were to be chosen one by one: without any, none is meant rather than all.
+    """
+    if ticks is not None and len(ticks) > MOST_TICKED:
+        raise BadInput(f"letter: {len(ticks)} are too many at once, {MOST_TICKED} is the most")
+    ids = tuple(found for one in ticks or () if (found := id_of(one, "letter")) is not None)
     chosen = None if state == ALL else cast("State | None", one_of(state, STATES, "state") or "open")
     return LetterFilter(
         state=chosen,
@@ -87,7 +91,7 @@ def wanted(
         company=company.strip(),
         words=words.strip() or None,
         cause=cause or None,
-        ids=ids or None,
+        ids=ids if ids or ticked else None,
     )
 
 
@@ -268,6 +272,7 @@ def filters(wanted: LetterFilter) -> dict[str, Any]:
         "words": wanted.words,
         "cause": wanted.cause,
         "letter": [str(one) for one in wanted.ids or ()],
+        "ticked": "" if wanted.ids is None else "1",
     }
     return {name: value for name, value in kept.items() if value}
 
