@@ -36,6 +36,7 @@ from tests.ecocomply.jobs_world import Records
 HERE = {"origin": OWN, "sec-fetch-site": "same-origin"}
 SECRET = "hunter2-of-the-sample"
 RISK, REPORT = "ecocomply_risk_score_calculation", "ecocomply_report_generation"
+CLOCKS = "ecocomply_update_compliance_clocks"
 REFRESH = "ecocomply_refresh_compliance_dashboard"
 
 
@@ -144,7 +145,7 @@ def desk_over(databases: DatabaseMaker) -> Generator[Desk]:
             made["platform"],
             RUN_SUMMARY,
             {
-                "dag_id": RISK, "run_id": "scheduled__1", "job": "risk", "as_of": now, "started_at": now,
+                "dag_id": CLOCKS, "run_id": "scheduled__1", "job": "clocks", "as_of": now, "started_at": now,
                 "state": "success", "counts": {"already_told": 3, "without_recipient": 1, "processed": 9},
             },
         )  # fmt: skip

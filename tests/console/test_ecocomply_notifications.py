@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.console.ecocomply_sample import RISK, SECRET, Desk, pages, row_of, words
+from tests.console.ecocomply_sample import CLOCKS, SECRET, Desk, pages, row_of, words
 from tests.console.sample import HOSTILE, number
 
 PAGE = "/almanac/ecocomply/notifications"
@@ -61,11 +61,11 @@ def test_each_says_why(eco_common: Desk, eco_reader: TestClient, name: str, stat
     ("query", "found"),
     [
         ({"q": "STRANGER"}, set()),
-        ({"q": "owner-14@"}, {"evil"}),
+        ({"q": "owner-14@", "status": "CANCELLED"}, {"evil"}),
         ({"q": "olive", "channel": "SMS"}, {"no phone", "paused"}),
         ({"q": str(number("sent"))}, {"sent"}),
         ({"q": str(number("digest"))}, {"digested"}),
-        ({"company": HOSTILE}, {"evil"}),
+        ({"company": HOSTILE, "status": "CANCELLED"}, {"evil"}),
         ({"type": HOSTILE}, {"evil"}),
         ({"status": "RETRYING"}, {"again"}),
         ({"status": "UNKNOWN"}, {"unknown"}),
@@ -157,9 +157,9 @@ def test_an_application_that_knows_no_keys_has_copies_too(eco_desk: Desk) -> Non
 def test_what_was_not_made_is_said(eco_reader: TestClient) -> None:
     """Told before, or nobody in the role: no row says so, the runs' counts do."""
     page = eco_reader.get(PAGE).text
-    assert f"{RISK} 3 already told: the same person, channel and date or window had one" in words(page)
-    assert f"{RISK} 1 nobody in the role, nor in the roles it falls to" in words(page)
-    assert f"{RISK} 9" not in words(page)
+    assert f"{CLOCKS} 3 already told: the same person, channel and date or window had one" in words(page)
+    assert f"{CLOCKS} 1 nobody in the role, nor in the roles it falls to" in words(page)
+    assert f"{CLOCKS} 9" not in words(page)
 
 
 def test_hostile_text_stays_text(eco_reader: TestClient) -> None:
