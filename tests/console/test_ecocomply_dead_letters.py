@@ -288,7 +288,7 @@ def test_no_more_than_the_number_that_was_agreed_to(eco_desk: Desk, eco_operator
     action, fields = form_of(eco_operator, f"{PAGE}/all/retry", words="disk")
     assert fields["number"] == "3"
     eco_operator.post(f"{PAGE}/{letters[0]}/permanent", data=fields, headers=HERE)
-    many(eco_desk, 1)
+    many(eco_desk, 4)
     answer = eco_operator.post(action, data=fields, headers=HERE)
     assert eco_desk.letter(letters[0]).resolution == "PERMANENT_FAILURE"
     (done,) = eco_desk.records.rows(
