@@ -43,6 +43,12 @@ class AlmanacPlugin(AirflowPlugin):
         _page("Set-aside lab records", "/clearpath/lab", "clearpath-lab", category="ClearPath"),
         _page("Job queue", "/arcvest/jobs", "arcvest-jobs", category="ArcVest"),
         _page("Scheduled jobs", "/nifya/jobs", "nifya-jobs", category="NIFYA"),
+        _page("Jobs", "/ecocomply/jobs", "ecocomply-jobs", category="EcoComply"),
+        _page("Dead letters", "/ecocomply/dead-letters", "ecocomply-dead-letters", category="EcoComply"),
+        _page("Notifications", "/ecocomply/notifications", "ecocomply-notifications", category="EcoComply"),
+        _page("Compliance", "/ecocomply/compliance", "ecocomply-compliance", category="EcoComply"),
+        _page("Risk", "/ecocomply/risk", "ecocomply-risk", category="EcoComply"),
+        _page("Companies", "/ecocomply/companies", "ecocomply-companies", category="EcoComply"),
     ]
 
     @cached_property

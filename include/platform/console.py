@@ -82,6 +82,15 @@ def run_detail(tx: Transaction, dag_id: str, run_id: str) -> RunDetail | None:
     )
 
 
+def counted(
+    tx: Transaction, dag_ids: Collection[str], names: Collection[str], since: datetime
+) -> Sequence[Row[Any]]:
+    """Return what the runs of these DAGs have counted under some names since an instant, previews left out."""
+    return tx.rows(
+        statement(PACKAGE, "console_counted"), dag_ids=sorted(dag_ids), names=sorted(names), since=since
+    )
+
+
 def alerts(
     tx: Transaction,
     dag_ids: Collection[str],

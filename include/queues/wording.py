@@ -52,13 +52,28 @@ def worded_enqueue(table: QueueTable, columns: tuple[str, ...]) -> Statement:
     return Statement(f"{table.name}: enqueue", text(composed.as_string(None)))
 
 
+@cache
+def by_cause(package: str, name: str, error: str, parts: tuple[str, ...] = ()) -> Statement:
+    """Return the statement `<package>/sql/<name>.sql` about rows `q` whose column `error` has an error's text.
+
+    `{cause}` and `{cause_id}` in it are what the console groups failures by; `{part}` is `sql/parts/<part>.sql`,
+    which may have both as well. Raises BadInput if the column is no plain name.
+    """
+    if not PLAIN_NAME.fullmatch(error):
+        raise BadInput(f"{error!r} is not a plain name of a column")
+    cause = _template("parts", "cause").format(error=sql.Identifier(error))
+    words = {"cause": cause, "cause_id": _template("parts", "cause_id").format(cause=cause)}
+    words |= {part: _template("sql/parts", part, package).format(**words) for part in parts}
+    return Statement(name, text(_template("sql", name, package).format(**words).as_string(None)))
+
+
 def ddl(table: QueueTable, name: str) -> TextClause:
     """Return the definition `ddl/<name>.sql` for a table."""
     return text(_template("ddl", name).format(**_words(table)).as_string(None))
 
 
-def _template(folder: str, name: str) -> sql.SQL:
-    source = resources.files("include.queues").joinpath(folder, f"{name}.sql").read_text(encoding="utf-8")
+def _template(folder: str, name: str, package: str = "include.queues") -> sql.SQL:
+    source = resources.files(package).joinpath(folder, f"{name}.sql").read_text(encoding="utf-8")
     # The text of our own file, which is as literal as if it stood here.
     return sql.SQL(cast("LiteralString", source))
 

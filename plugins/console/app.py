@@ -30,6 +30,7 @@ from console import (
     unsubscribe,
 )
 from console.databases import STATEMENT_TIMEOUT_SECONDS, Databases
+from console.ecocomply import companies, compliance, dead_letters, jobs, notifications, risk
 from console.guards import readable_address
 from console.rendering import render
 from hooks.connections import UnknownConnection
@@ -98,6 +99,12 @@ def create_app(databases: Databases | None = None) -> FastAPI:
         lab,
         arcvest_jobs,
         nifya_jobs,
+        jobs,
+        dead_letters,
+        notifications,
+        compliance,
+        risk,
+        companies,
         static,
         files,
         unsubscribe,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import URL, Engine
@@ -70,6 +70,20 @@ class Databases:
                 opened.engine.dispose()
             self._open[conn_id] = _Open(url, _make(url), time.monotonic())
             return self._open[conn_id].engine
+
+
+class ReadOnly:
+    """A connection's database as something that takes any database sees it; it can only read."""
+
+    def __init__(self, databases: Databases, conn_id: str) -> None:
+        self._databases = databases
+        self._conn_id = conn_id
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        return self._databases.read(self._conn_id)
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        return self._databases.writable(self._conn_id).alone(what)
 
 
 def _make(url: URL) -> Engine:

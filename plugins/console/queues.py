@@ -8,9 +8,9 @@ import importlib.util
 import json
 import logging
 import pkgutil
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -25,9 +25,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 import include
-from console.databases import Databases
+from console.databases import Databases, ReadOnly
 from console.guards import SESSION_COOKIE, form_token, may, meant, new_session, signed_in
 from console.rendering import link, one_of, render
+from console.values import shown
 from hooks.connections import UnknownConnection
 from include.errors import AlmanacError, BadInput, Transient
 from include.platform.console import known_runs
@@ -35,7 +36,7 @@ from include.queues import console
 from include.queues.console import ACTIONS, Place, RowDetail, RowFilter, Standing
 from include.queues.table import QueueTable
 from include.queues.watched import WatchedQueue
-from include.run import Run, row_error
+from include.run import Database, Run, Transaction, row_error
 
 ALMANAC = "almanac_db"
 CHANGE_SECONDS = 20.0
@@ -43,10 +44,6 @@ CHANGE_SECONDS = 20.0
 
 _FEW_CAUSES, _MANY_CAUSES = 5, 20
 _LONGEST_WORDS = 200
-_LONGEST_DATA = 20_000
-_SECRET = re.compile(
-    r"secret|password|passwd|token|api_?key|access_?key|private|credential|authorization", re.IGNORECASE
-)
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +71,13 @@ class Found:
     @property
     def path(self) -> str:
         return f"/queues/{self.name}"
+
+    def seen(self, db: Database) -> Database:
+        """Return the database as the system's own jobs see it: where row-level security is forced, in a role."""
+        as_jobs: Callable[[Database], Database] | None = getattr(
+            importlib.import_module(f"include.{self.system}"), "DATABASE", None
+        )
+        return db if as_jobs is None else as_jobs(db)
 
     @property
     def name(self) -> str:
@@ -186,7 +190,7 @@ def rows(
 ) -> HTMLResponse:
     """Show one queue: how it stands, failures by their cause, and its rows, the latest planned first."""
     table = queue.table
-    with request.app.state.databases.read(queue.connection) as tx:
+    with reading(request.app.state.databases, queue) as tx:
         standing = console.standing(tx, table, _MANY_CAUSES)
         kinds = console.kinds(tx, table)
         listed = console.listed(tx, table, wanted, Place(after, after_key) if after_key else None)
@@ -248,7 +252,7 @@ def row(request: Request, queue: Readable, user: GetUserDep, key: Text = "", did
 def change_row(request: Request, queue: Readable, what: Action, user: GetUserDep, key: Text = "") -> Response:
     """Cancel, retry or requeue one row, in the user's name."""
     found = _row(request, queue, key)
-    with request.app.state.databases.writable(queue.connection).transaction() as tx:
+    with writable(request.app.state.databases, queue).transaction() as tx:
         changed = console.change(tx, queue.table, what, [found.row.row_key], user.get_name())
     if not changed:
         now = _row(request, queue, key).row.row_status
@@ -264,7 +268,7 @@ def confirm(
     request: Request, queue: Readable, what: Action, wanted: Wanted, user: GetUserDep
 ) -> HTMLResponse:
     """Ask whether all rows that match are meant, and say how many they are."""
-    with request.app.state.databases.read(queue.connection) as tx:
+    with reading(request.app.state.databases, queue) as tx:
         matching = console.matching(tx, queue.table, wanted)
     session = request.cookies.get(SESSION_COOKIE) or new_session()
     return render(
@@ -300,7 +304,7 @@ def change_all(
         run_id=f"console__{now.isoformat()}",
         as_of=now,
         zone=ZoneInfo("UTC"),
-        db=request.app.state.databases.writable(queue.connection),
+        db=writable(request.app.state.databases, queue),
         log=log,
     )
     name = user.get_name()
@@ -330,12 +334,24 @@ def run_of(owner: str | None) -> str:
     return (owner or "").rpartition(" ")[0]
 
 
+@contextmanager
+def reading(databases: Databases, queue: Found) -> Generator[Transaction]:
+    """Open a transaction that can only read the queue."""
+    with queue.seen(ReadOnly(databases, queue.connection)).transaction() as tx:
+        yield tx
+
+
+def writable(databases: Databases, queue: Found) -> Database:
+    """Return the database for what a person changes of the queue."""
+    return queue.seen(databases.writable(queue.connection))
+
+
 def _standings(databases: Databases, queues: Sequence[Found]) -> list[Standing | str]:
     """Return how each queue stands, or why that can't be said; all are asked at once, so one wait is the longest."""
 
     def ask(queue: Found) -> Standing | str:
         try:
-            with databases.read(queue.connection) as tx:
+            with reading(databases, queue) as tx:
                 return console.standing(tx, queue.table, _FEW_CAUSES)
         except PoolTimeout:
             return "Too many pages are being read at once."
@@ -372,7 +388,7 @@ def _filters(wanted: RowFilter) -> dict[str, str]:
 
 
 def _row(request: Request, queue: Found, key: str) -> RowDetail:
-    with request.app.state.databases.read(queue.connection) as tx:
+    with reading(request.app.state.databases, queue) as tx:
         found = console.row_detail(tx, queue.table, key)
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"{queue.table.name} has no row {key}.")
@@ -394,24 +410,7 @@ def _data(queue: Found, columns: Mapping[str, Any]) -> list[tuple[str, str]]:
         table.tenant,
         table.stage,
     }
-    return [(name, _shown(name, value)) for name, value in columns.items() if name not in known]
-
-
-def _shown(name: str, value: Any) -> str:
-    try:
-        plain = _without_secrets(name, value)
-        shown = plain if isinstance(plain, str) else json.dumps(plain, indent=2, ensure_ascii=False)
-    except RecursionError:
-        return "nests too deep to be shown"
-    return shown if len(shown) <= _LONGEST_DATA else f"{shown[:_LONGEST_DATA]}…"
-
-
-def _without_secrets(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_secrets(key, inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_secrets(name, inner) for inner in value]
-    return "***" if value is not None and _SECRET.search(name) else value
+    return [(name, shown(name, value)) for name, value in columns.items() if name not in known]
 
 
 def _instant(text: Any) -> datetime | None:

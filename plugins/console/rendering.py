@@ -21,6 +21,7 @@ from console.guards import SESSION_COOKIE
 from include import dates_in_words
 from include.arcvest import ZONE as CENTRAL
 from include.clearpath import ZONE as MOUNTAIN
+from include.ecocomply import notice_words
 from include.errors import BadInput
 from include.nifya import ZONE as MADRID
 from include.odd_dates import OddDate
@@ -40,6 +41,17 @@ PAGES = (
     ),
     ("ArcVest", (("/arcvest/jobs", "Job queue"),)),
     ("NIFYA", (("/nifya/jobs", "Scheduled jobs"),)),
+    (
+        "EcoComply",
+        (
+            ("/ecocomply/jobs", "Jobs"),
+            ("/ecocomply/dead-letters", "Dead letters"),
+            ("/ecocomply/notifications", "Notifications"),
+            ("/ecocomply/compliance", "Compliance"),
+            ("/ecocomply/risk", "Risk"),
+            ("/ecocomply/companies", "Companies"),
+        ),
+    ),
 )
 """The console's pages in the order of its own navigation, by the system that they belong to."""
 
@@ -111,10 +123,10 @@ def id_of(text: str | None, name: str) -> uuid.UUID | None:
         raise BadInput(f"{name}: {text!r} is no id") from None
 
 
-def link(path: str, query: dict[str, str], **changed: str | None) -> str:
-    """Return a path with the page's query, some of it changed; what is empty is left out."""
-    kept = {name: value for name, value in (query | changed).items() if value}
-    return f"{path}?{urlencode(kept)}" if kept else path
+def link(path: str, query: Mapping[str, Any], **changed: str | None) -> str:
+    """Return a path with the page's query, some of it changed; what is empty is left out, a list comes one by one."""
+    kept = {name: value for name, value in {**query, **changed}.items() if value}
+    return f"{path}?{urlencode(kept, doseq=True)}" if kept else path
 
 
 @cache
@@ -133,8 +145,10 @@ def _environment() -> Environment:
         central=lambda value: _time(value, CENTRAL),
         utc=lambda value: _time(value, ZoneInfo("UTC")),
         duration=_duration,
+        milliseconds=lambda value: _duration(None if value is None else timedelta(milliseconds=float(value))),
         in_order=_in_order,
         number=lambda value: f"{value:,}",
+        until=_until,
         since=_since,
         path=lambda value: quote(str(value), safe=""),
     )
@@ -165,6 +179,11 @@ def _duration(value: timedelta | None) -> str:
     if seconds < _HOUR:
         return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
     return f"{int(seconds // _HOUR)} h {int(seconds % _HOUR // _MINUTE)} min"
+
+
+def _until(value: date | OddDate, today: date) -> str:
+    """Return how far a day is from today; nothing for what Python's calendar lacks."""
+    return "" if isinstance(value, OddDate) else notice_words.until(value, today)
 
 
 def _since(value: datetime | OddDate) -> str:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow import settings
@@ -17,16 +17,21 @@ from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.api_fastapi.auth.middlewares.refresh_token import JWTRefreshMiddleware
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+from airflow.models.log import Log
 from airflow.utils.db import initdb
+from airflow.utils.session import create_session
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import URL
+from sqlalchemy import URL, delete
 
 from console.app import create_app
 from console.databases import Databases
 from include.run import EngineDatabase
 from tests.conftest import Databases as DatabaseMaker
 from tests.console import sample
+
+if TYPE_CHECKING:
+    from tests.console.ecocomply_sample import Desk
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = "http://testserver"
@@ -162,3 +167,35 @@ def viewer(console: Console) -> TestClient:
 def operator(console: Console) -> TestClient:
     """Return a browser of somebody who may trigger."""
     return console.as_user("otto", "USER")
+
+
+@pytest.fixture
+def eco_desk(airflow: None, databases: DatabaseMaker) -> Iterator[Desk]:
+    """Return the console over an EcoComply that a test may change."""
+    from tests.console.ecocomply_sample import desk_over  # noqa: PLC0415 - it takes this module's own
+
+    with create_session() as session:
+        session.execute(delete(Log))
+    with desk_over(databases) as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def eco_common(airflow: None, databases: DatabaseMaker) -> Iterator[Desk]:
+    """Return the console over one EcoComply for all tests that only read."""
+    from tests.console.ecocomply_sample import desk_over  # noqa: PLC0415 - as above
+
+    with desk_over(databases) as made:
+        yield made
+
+
+@pytest.fixture
+def eco_reader(eco_common: Desk) -> TestClient:
+    """Return a browser of somebody who may read, over the EcoComply that nothing changes."""
+    return eco_common.as_user("vera")
+
+
+@pytest.fixture
+def eco_operator(eco_desk: Desk) -> TestClient:
+    """Return a browser of somebody who may trigger."""
+    return eco_desk.as_user("otto", "USER")

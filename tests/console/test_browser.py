@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, expect, sync_playwright
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, insert, text
 
 from include.arcvest.jobs import JOBS
 from include.clearpath.tables import (
@@ -26,8 +26,13 @@ from include.clearpath.tables import (
     TEST_SESSIONS,
     USERS,
 )
+from include.ecocomply.access import act_as_service
+from include.ecocomply.background_jobs import JOBS as ECOCOMPLY_JOBS
+from include.ecocomply.tables import METADATA as ECOCOMPLY_TABLES
 from include.mail import Message
 from include.platform.tables import ALERT
+from include.queues.engine import Failure, Queue
+from include.run import EngineDatabase
 from include.stored_message import pack
 from tests.console import queue_sample
 from tests.console.sample import HOSTILE, HOSTILE_HTML, RENDERING, number, put
@@ -40,10 +45,22 @@ PAGES = {
     "clearpath-mail": "/almanac/clearpath/mail",
     "clearpath-certificates": "/almanac/clearpath/certificates",
     "clearpath-lab": "/almanac/clearpath/lab",
+    "ecocomply-jobs": "/almanac/ecocomply/jobs",
+    "ecocomply-dead-letters": "/almanac/ecocomply/dead-letters",
+    "ecocomply-notifications": "/almanac/ecocomply/notifications",
+    "ecocomply-compliance": "/almanac/ecocomply/compliance",
+    "ecocomply-risk": "/almanac/ecocomply/risk",
+    "ecocomply-companies": "/almanac/ecocomply/companies",
 }
 MAIL = f"/almanac/clearpath/mail/{number('browser mail')}"
 QUEUE = "/almanac/queues/arcvest.job_queue"
 JOB = f"{QUEUE}/row?key={number('browser job')}"
+LETTERS = [number(f"browser letter {n}") for n in range(3)]
+LETTER = f"/almanac/ecocomply/dead-letters/{LETTERS[0]}"
+NOTIFICATION = f"/almanac/ecocomply/notifications/{number('browser notification')}"
+SITE_RISK = f"/almanac/ecocomply/risk/{number('browser site')}"
+COMPANY = f"/almanac/ecocomply/companies/{number('browser company')}"
+ECOCOMPLY = (LETTER, NOTIFICATION, SITE_RISK, COMPANY)
 FULL_DISK = [number(f"browser full disk {n}") for n in range(12)]
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 800}
@@ -190,6 +207,7 @@ def _put_hostile(live: LiveStack) -> None:
     )
     put(clearpath, RESULTS, {"test_session_id": session, "value_bq_m3": 148, "source": "lab"})
     _put_jobs(live.database("arcvest"), now)
+    _put_ecocomply(live.database("ecocomply"), now)
     put(
         live.database("almanac"),
         ALERT,
@@ -204,6 +222,70 @@ def _put_jobs(arcvest: Engine, now: datetime) -> None:
     reasons = {key: f"disk of node {n} is full" for n, key in enumerate(FULL_DISK)}
     reasons[number("browser job")] = HOSTILE
     queue_sample.end(arcvest, JOBS, reasons, kinds=["browser", HOSTILE])
+
+
+def _put_ecocomply(ecocomply: Engine, now: datetime) -> None:
+    """Put in a company of hostile names that has something on every page."""
+    company, site, user = (number(f"browser {what}") for what in ("company", "site", "user of it"))
+    of, batch = number("browser obligation"), number("browser eco claim")
+    rows: list[tuple[str, dict[str, Any]]] = [
+        ("companies", {"id": company, "name": HOSTILE}),
+        ("sites", {"id": site, "company_id": company, "name": HOSTILE}),
+        ("users", {"id": user, "company_id": company, "email": "eco@example.test", "full_name": HOSTILE}),
+        ("obligations", {"id": of, "company_id": company, "site_id": site, "summary": HOSTILE}),
+        (
+            "compliance_clocks_universal",
+            {
+                "company_id": company, "site_id": site, "entity_type": "OBLIGATION", "entity_id": of,
+                "clock_type": HOSTILE, "target_date": now.date(), "days_remaining": 0, "criticality": "RED",
+            },
+        ),
+        *(
+            (
+                "risk_scores",
+                {
+                    "company_id": company, "site_id": site, "score_date": now.date() - timedelta(days=n),
+                    "risk_score": 99 - n, "risk_band": "CRITICAL", "overdue_score": 99, "evidence_gap_score": 99,
+                    "escalation_score": 99, "historical_score": 99, "factors": {"note": HOSTILE}, "calculated_at": now,
+                },
+            )
+            for n in range(5)
+        ),
+        (
+            "notifications",
+            {
+                "id": number("browser notification"), "user_id": user, "company_id": company, "subject": HOSTILE,
+                "notification_type": HOSTILE, "channel": "EMAIL", "body_text": HOSTILE, "status": "SENT",
+                "sent_at": now, "created_at": now,
+            },
+        ),
+        ("email_batches", {"id": batch, "provider": "ecocomply_email", "run_id": "before"}),
+        (
+            "email_attempts",
+            {
+                "batch_id": batch, "position": 1, "company_id": company, "outcome": "accepted",
+                "notification_id": number("browser notification"),
+                "message": pack(Message("a@eco.test", "eco@example.test", HOSTILE, HOSTILE, HOSTILE_HTML)),
+            },
+        ),
+        *(
+            ("background_jobs", {"id": number(f"browser eco job {n}"), "job_type": "BROWSER", "company_id": company})
+            for n in range(len(LETTERS))
+        ),
+    ]  # fmt: skip
+    with EngineDatabase(ecocomply).transaction() as tx:
+        act_as_service(tx)
+        for table, row in rows:
+            tx.execute(insert(ECOCOMPLY_TABLES.tables[table]).values(**row))
+        queue = Queue(ECOCOMPLY_JOBS)
+        claims = queue.claim(tx, "browser", 1_000, kinds=["BROWSER"])
+        queue.fail(tx, [Failure(claim, "disk of node 7 is full", permanent=True) for claim in claims])
+        for n, letter in enumerate(LETTERS):
+            given = {"id": letter, "job_id": number(f"browser eco job {n}"), "company_id": company}
+            more = {"error_message": HOSTILE, "error_context": {"note": HOSTILE}, "created_at": now}
+            tx.execute(insert(ECOCOMPLY_TABLES.tables["dead_letter_queue"]).values(**given, **more))
+    with ecocomply.begin() as connection:
+        connection.execute(text("REFRESH MATERIALIZED VIEW compliance_clock_dashboard"))
 
 
 @pytest.fixture(scope="module")
@@ -258,6 +340,12 @@ def test_every_page_is_in_airflows_navigation(seat: Callable[..., Any]) -> None:
             ("ClearPath", "Mail log", "Mail log"),
             ("ClearPath", "Certificates", "Certificates"),
             ("ClearPath", "Set-aside lab records", "Set-aside lab records"),
+            ("EcoComply", "Jobs", "Jobs"),
+            ("EcoComply", "Dead letters", "Dead letters"),
+            ("EcoComply", "Notifications", "Notifications"),
+            ("EcoComply", "Compliance", "Compliance"),
+            ("EcoComply", "Risk", "Risk"),
+            ("EcoComply", "Companies", "Companies"),
         ):
             page.get_by_role("button", name="Plugins").or_(
                 page.get_by_text("Plugins", exact=True)
@@ -330,6 +418,8 @@ def test_every_text_can_be_read(seat: Callable[..., Any], stack: LiveStack, sche
         QUEUE,
         JOB,
         f"{QUEUE}/all/retry?words=disk",
+        *ECOCOMPLY,
+        "/almanac/ecocomply/dead-letters/all/retry",
         f"/almanac/runs/{run.dag_id}/{quote(run.run_id, safe='')}",
         "/almanac/nowhere",
     ]
@@ -411,13 +501,13 @@ def test_skipping_goes_to_the_content(seat: Callable[..., Any]) -> None:
         assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-@pytest.mark.parametrize("path", [*PAGES.values(), MAIL, QUEUE, JOB])
+@pytest.mark.parametrize("path", [*PAGES.values(), MAIL, QUEUE, JOB, *ECOCOMPLY])
 def test_hostile_text_shows_as_it_was_written(seat: Callable[..., Any], path: str) -> None:
     """Case E4, in a browser: the name is on the page as text, and there is no such link."""
     with seat("viewer") as at:
         page = at.page(path)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-        if path != PAGES["almanac-runs"]:
+        if path not in (PAGES["almanac-runs"], PAGES["ecocomply-jobs"]):
             assert HOSTILE in page.evaluate("document.body.innerText")
         assert page.locator('a[href*="evil.test"]').count() == 0
         assert at.reached == []
@@ -556,6 +646,51 @@ def test_an_outage_is_mended_from_its_cause_without_a_mouse(
     assert [tuple(row) for row in actors] == [("operator", len(FULL_DISK) + 1)]
 
 
+def test_dead_letters_are_ticked_and_decided_on_without_a_mouse(
+    seat: Callable[..., Any], stack: LiveStack
+) -> None:
+    """Two boxes, the page that asks, the throttle, and what became of both: by keyboard alone."""
+    with seat("operator") as at:
+        _, frame = at.in_airflow("ecocomply-dead-letters", "/almanac/ecocomply/dead-letters?type=BROWSER")
+        page = frame.page
+        for letter in LETTERS[:2]:
+            box = frame.get_by_role("checkbox", name=str(letter))
+            box.focus()
+            assert frame.evaluate(OUTLINE) >= 2
+            page.keyboard.press("Space")
+        frame.get_by_role("button", name="Retry those ticked…").focus()
+        page.keyboard.press("Enter")
+        expect(frame.get_by_role("heading", name="Retry the jobs of 2 letters?")).to_be_visible()
+        frame.get_by_label("How many may begin a minute").fill("1")
+        frame.get_by_role("button", name="Retry 2 letters").focus()
+        page.keyboard.press("Enter")
+        expect(frame.get_by_role("status")).to_contain_text("2 jobs wait for another try")
+        frame.get_by_role("link", name=str(LETTERS[0])).click()
+        expect(frame.get_by_text("as RETRIED by operator")).to_be_visible()
+    with EngineDatabase(stack.database("ecocomply")).transaction() as tx:
+        act_as_service(tx)
+        rows = tx.rows(
+            text(
+                "SELECT d.resolution, d.resolved_by_airflow_user AS who FROM dead_letter_queue AS d "
+                "WHERE d.id = ANY(:ids) ORDER BY d.resolution NULLS LAST"
+            ),
+            ids=LETTERS,
+        )
+    assert [tuple(row) for row in rows] == [("RETRIED", "operator"), ("RETRIED", "operator"), (None, None)]
+
+
+def test_a_score_is_a_picture_and_a_table(seat: Callable[..., Any]) -> None:
+    """The picture has a name and a sentence for who can't see it, and its table opens by keyboard."""
+    with seat("viewer") as at:
+        page = at.page(SITE_RISK)
+        picture = page.get_by_role("img", name="Scores from")
+        expect(picture).to_be_visible()
+        expect(picture.locator("polyline")).to_have_count(1)
+        page.get_by_text("The same as a table").focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("region", name="Scores day by day").get_by_role("row")).to_have_count(6)
+
+
 def test_a_viewer_changes_no_queue(seat: Callable[..., Any], stack: LiveStack) -> None:
     """Neither by a button nor by hand, with all that the browser sends along."""
     with seat("viewer") as at:
@@ -580,7 +715,7 @@ def test_nobody_gets_nothing(seat: Callable[..., Any]) -> None:
     """Without a login the pages are 401, in the browser too, and the way in is a link."""
     with seat(None) as at:
         page = at.context.new_page()
-        for path in (*PAGES.values(), MAIL, QUEUE, JOB, f"{QUEUE}/all/retry"):
+        for path in (*PAGES.values(), MAIL, QUEUE, JOB, *ECOCOMPLY, f"{QUEUE}/all/retry"):
             answer = page.goto(at.stack.url + path)
             assert answer is not None
             assert answer.status == 401

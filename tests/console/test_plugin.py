@@ -78,7 +78,7 @@ def test_every_entry_leads_to_a_page(loaded: dict[str, object]) -> None:
     views, paths = loaded["views"], loaded["paths"]
     assert isinstance(views, list)
     assert isinstance(paths, list)
-    assert len(views) == 8
+    assert len(views) == 14
     prefix = f"{loaded['below']}{loaded['prefix']}"
     for view in views:
         assert view["href"].startswith(prefix)

@@ -151,6 +151,8 @@ NOTIFICATIONS = tenant(
         postgresql_where=text("channel = 'IN_APP' AND read_at IS NULL"),
     ),
     Index("ix_notifications_entity", "entity_id", "notification_type"),
+    # The log of them, latest first.
+    Index("ix_notifications_created", "created_at", "id"),
     info={"written": True},
 )
 
