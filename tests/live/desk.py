@@ -102,15 +102,19 @@ class Desk:
         }
 
     def idle(self, *dag_ids: str, within: float = 120) -> None:
-        """Wait until none of these DAGs has a run that is at work, waits, or is asked for by an event."""
+        """Wait until none of these DAGs has a run that is at work, waits, or is asked for by an event.
+
+        What a paused one has goes on when it is let go.
+        """
         with_work = text(
-            "SELECT (SELECT count(*) FROM dag_run WHERE dag_id = ANY (:ids) AND state IN ('queued', 'running'))"
-            " + (SELECT count(*) FROM asset_dag_run_queue WHERE target_dag_id = ANY (:ids))"
+            "SELECT (SELECT count(*) FROM dag_run WHERE dag_id = d.dag_id AND state IN ('queued', 'running'))"
+            " + (SELECT count(*) FROM asset_dag_run_queue WHERE target_dag_id = d.dag_id) AS waiting"
+            " FROM dag AS d WHERE d.dag_id = ANY (:ids) AND NOT d.is_paused"
         )
 
         def look() -> bool:
             with self.stack.database("airflow").connect() as connection:
-                return connection.execute(with_work, {"ids": list(dag_ids)}).scalar_one() == 0
+                return sum(connection.execute(with_work, {"ids": list(dag_ids)}).scalars()) == 0
 
         until(f"no run of {dag_ids}", look, within)
 
