@@ -22,7 +22,7 @@ from stack.home import Home
 from stack.supervisor import Stack, Stopped, ends_on_signals
 from stack.terminal import progress, say, table
 
-_PARSED_WITHIN = 60.0
+_PARSED_WITHIN = 120.0
 _RUNS_WITHIN = 600.0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +22,14 @@ from stack.api import Airflow
 from stack.environment import database_uri
 from stack.home import Home
 from stack.supervisor import Stack
+from tests.dags.every import dag_files
 
 WANTED = {"LAB_INTEGRATION_MODEL": "api", "ARCVEST_WORKER_SECONDS": "5"}
 """The lab is asked, and ArcVest's worker waits for more work no longer than a test does."""
 
 PROBES = Path(__file__).with_name("dags")
+
+_READ_WITHIN = 180
 
 
 @dataclass(slots=True)
@@ -98,10 +102,20 @@ def live_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveStack]:
         keeper = threading.Thread(target=keep_up, daemon=True)
         keeper.start()
         live = LiveStack(stack)
+        _until_read(live)
         yield live
         over.set()
         keeper.join()
         live.close()
+
+
+def _until_read(live: LiveStack) -> None:
+    """Wait until Airflow has read every DAG file: there are many, and any test may be the first."""
+    wanted = {file.dag_id for file in dag_files()}
+    deadline = time.monotonic() + _READ_WITHIN
+    while missing := wanted - live.api().dag_ids():
+        assert time.monotonic() < deadline, f"not read after {_READ_WITHIN} s: {missing}"
+        time.sleep(0.5)
 
 
 def with_probes() -> dict[str, str]:

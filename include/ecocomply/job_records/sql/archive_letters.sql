@@ -5,7 +5,7 @@ WITH old AS MATERIALIZED (
     WHERE d.resolved_at < CAST(:before AS timestamptz)
     ORDER BY d.resolved_at, d.id
     LIMIT :at_most
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE
 ),
 gone AS (
     DELETE FROM dead_letter_queue AS d

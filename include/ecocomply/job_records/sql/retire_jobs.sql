@@ -10,7 +10,7 @@ WITH old AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM dead_letter_queue AS d WHERE d.job_id = q.id)
     ORDER BY q.id
     LIMIT :at_most
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE
 ),
 trail AS (
     DELETE FROM queue_audit AS a
