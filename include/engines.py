@@ -1,7 +1,8 @@
-"""One way to Postgres for jobs, console, migrations and tests: the session's settings, and dates as they come.
+"""One way to Postgres for jobs, console, migrations and tests: the session's settings, dates and JSON as they come.
 
 Postgres holds dates that Python can't: infinity, years before 1 and after 9999. The driver would refuse the
-whole result for one of them, so here each comes as an OddDate, and only its own row has to be refused.
+whole result for one of them, so here each comes as an OddDate, and only its own row has to be refused. JSON that is
+too much for Python is read by `include/odd_json.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
 
+from include import odd_json
 from include.odd_dates import OddDate
 
 # What the driver can read, whatever the server, the database or the role says.
@@ -37,6 +39,7 @@ def make_engine(
     engine = create_engine(
         at.difference_update_query(["options"]),
         connect_args={**(connect or {}), "options": f"{own} {settings}" if own else settings},
+        json_deserializer=odd_json.read,
         **pool,
     )
     event.listen(engine, "connect", _read_odd_dates)

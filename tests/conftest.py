@@ -44,10 +44,12 @@ class Databases:
     _templates: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def make(self, system: str | None, timezone: str = "UTC") -> tuple[str, Engine]:
-        """Make a database with a system's tables, or an empty one; return its name and an engine."""
+    def make(
+        self, system: str | None, timezone: str = "UTC", *, template: str | None = None
+    ) -> tuple[str, Engine]:
+        """Make a database with a system's tables, like `template`, or an empty one; return its name and an engine."""
         name = f"test_{next(self._numbers)}"
-        self.cluster.create_database(name, self._template(system) if system else None)
+        self.cluster.create_database(name, self._template(system) if system else template)
         return name, self._engine(name, timezone)
 
     def drop(self, name: str, engine: Engine) -> None:

@@ -33,6 +33,8 @@ SLOW = {
     "tests/ecocomply/test_adopted_database.py": "a database as an application left it",
     "tests/ecocomply/test_dead_letter_retention.py::test_killed": "a run for every event of a run",
     "tests/ecocomply/test_digest_delivery.py::test_killed": "as above",
+    "tests/ecocomply/test_enum_words.py::test_a_job": "two databases a DAG",
+    "tests/ecocomply/test_first_run.py::test_no_job_tells": "a database a DAG",
     "tests/ecocomply/test_generator.py": "databases full of rows",
     "tests/ecocomply/test_job_attempts.py::test_killed": "a run for every event of a run",
     "tests/ecocomply/test_job_dispatcher.py::test_killed": "as above",

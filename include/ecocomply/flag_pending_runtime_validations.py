@@ -40,6 +40,7 @@ def notify_managers(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 
     hours = float(run.params["pending_threshold_hours"])
     which: dict[str, Any] = {
         "before": run.as_of - timedelta(hours=hours),
+        "hours": hours,
         "company_id": run.params["company_id"],
     }
     for rows in pages(run, statement(PACKAGE, "generators_unvalidated"), ids=None, **which):

@@ -40,6 +40,8 @@ class Window(NamedTuple):
     hours: Decimal
     limit: Decimal | None
     so_far: str
+    seen: Decimal
+    """The hours of before the adoption: the thresholds that these had reached are history."""
 
 
 class Reached(NamedTuple):
@@ -126,11 +128,21 @@ def _total(run: Run) -> int:
 def _windows(run: Run, row: Row[Any]) -> Iterator[Window]:
     if run.params["check_annual"]:
         yield Window(
-            "annual", row.year_start, row.current_year_hours, row.annual_run_hour_limit, "Year-to-date"
+            "annual",
+            row.year_start,
+            row.current_year_hours,
+            row.annual_run_hour_limit,
+            "Year-to-date",
+            row.seen_year_hours,
         )
     if run.params["check_monthly"]:
         yield Window(
-            "monthly", row.month_start, row.current_month_hours, row.monthly_run_hour_limit, "Month-to-date"
+            "monthly",
+            row.month_start,
+            row.current_month_hours,
+            row.monthly_run_hour_limit,
+            "Month-to-date",
+            row.seen_month_hours,
         )
 
 
@@ -140,11 +152,12 @@ def _reached(run: Run, row: Row[Any], errors: list[RowError]) -> Iterator[Reache
             continue
         try:
             percent = percentage(window.hours, window.limit)
+            seen = percentage(window.seen, window.limit)
         except BadInput as error:
             errors.append(_error(row, f"{window.name}: {error}"))
             continue
         threshold = next((one for one in THRESHOLDS if percent >= one), None)
-        if threshold is not None:
+        if threshold is not None and seen < threshold:
             yield Reached(window, percent, threshold)
 
 

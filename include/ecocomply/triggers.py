@@ -39,6 +39,7 @@ _MONTHS = {"MONTHLY": 1, "QUARTERLY": 3, "ANNUAL": 12}
 _LAST_DAY = 31
 _LEAP_YEARS_APART = 8  # at most, as around 2100
 _FARTHEST_DAYS = 3660
+_HISTORY = "its date was past when this platform took over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,9 @@ def _by_date(row: Row[Any], today: date) -> Group:
             period = dated.period or read
             if period > today or len(firings) == PERIODS:
                 return Group(firings, read, period)
-            firings.append(dated)
+            # What was missed before the adoption is history: it is used up, and makes nothing.
+            is_history = row.adopted_on is not None and period < row.adopted_on
+            firings.append(dated.ends(SKIPPED, _HISTORY) if is_history else dated)
     except (BadInput, OverflowError, ValueError) as error:
         return Group([Firing(trigger=trigger, period=read).ends(FAILED, _wrong(error))], read, read)
     return Group(firings, read, None)
@@ -296,9 +299,10 @@ def _resolve(run: Run, groups: Sequence[Group]) -> list[Group]:
     resolved = []
     for group in groups:
         firings = [_aimed(one, named[group.trigger.id], found) for one in group.firings]
-        if group.read is not None and firings[0].result == FAILED:
+        failed = next((place for place, one in enumerate(firings) if one.result == FAILED), None)
+        if group.read is not None and failed is not None:
             # It waits at this date until somebody mends it, and then makes up for all that it missed.
-            resolved.append(replace(group, firings=firings[:1], following=group.read))
+            resolved.append(replace(group, firings=firings[: failed + 1], following=firings[failed].period))
         else:
             resolved.append(replace(group, firings=firings))
     return resolved

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import importlib
 import importlib.util
-import json
 import logging
 import pkgutil
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -30,6 +29,7 @@ from console.guards import SESSION_COOKIE, form_token, may, meant, new_session, 
 from console.rendering import link, one_of, render
 from console.values import shown
 from hooks.connections import UnknownConnection
+from include import odd_json
 from include.errors import AlmanacError, BadInput, Transient
 from include.platform.console import known_runs
 from include.queues import console
@@ -398,9 +398,10 @@ def _row(request: Request, queue: Found, key: str) -> RowDetail:
 def _columns(found: RowDetail) -> Mapping[str, Any]:
     """Return a row's columns, or none if they can't be read."""
     try:
-        return json.loads(found.row.row_columns)
-    except (ValueError, RecursionError):
+        columns = odd_json.read(found.row.row_columns)
+    except ValueError:
         return {}
+    return columns if isinstance(columns, Mapping) else {}
 
 
 def _data(queue: Found, columns: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ import psycopg
 from sqlalchemy import URL
 from starlette.concurrency import run_in_threadpool
 
+from include import odd_json
 from include.ecocomply.background_jobs import STATUS_CHANNEL
 from include.errors import AlmanacError, Outage
 
@@ -97,4 +97,4 @@ def _drop(client: Changes) -> None:
 
 def job_of(said: str) -> str:
     """Return the id of the job that a change is of."""
-    return json.loads(said)["job_id"]
+    return odd_json.read(said)["job_id"]

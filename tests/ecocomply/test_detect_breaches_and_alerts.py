@@ -77,14 +77,13 @@ def test_when_a_deadline_is_a_breach(rows: Rows, status: str, due: int, *, found
     [
         ({"status": "COMPLETED"}, {}),
         ({"status": "NOT_APPLICABLE"}, {}),
-        ({"past_at_adoption": True}, {}),
         ({"breach_notification_sent": True}, {}),
         ({}, {"status": "NOT_APPLICABLE"}),
         ({}, {"deleted_at": AS_OF}),
     ],
 )
 def test_what_is_no_breach(rows: Rows, values: dict[str, Any], of: dict[str, Any]) -> None:
-    """Done, dropped, told of, or past before the platform came."""
+    """Done, dropped, or told of."""
     key = deadline(rows, 9, of=of, sla_target_date=TODAY - 9 * DAY, **values)
     before = standing(rows, key)
     perform(rows)

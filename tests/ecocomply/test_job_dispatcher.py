@@ -67,6 +67,20 @@ def test_a_row_starts_its_dag(records: Records) -> None:
     assert (run.counts["processed"], run.counts["started"], run.counts["failed"]) == (1, 1, 0)
 
 
+@pytest.mark.parametrize("number", ["7" * 5_000, "1" + "0" * 400 + ".5"])
+def test_a_payload_that_python_cannot_read(records: Records, number: str) -> None:
+    """Postgres takes numbers of any length: one tenant's must not stop the rows of all others."""
+    first, second = records.add(), records.add(payload={"company_id": str(records.company)})
+    records.execute(
+        "UPDATE background_jobs SET payload = CAST(:payload AS jsonb) WHERE id = :id",
+        id=first, payload=f'{{"limit": {number}}}',
+    )  # fmt: skip
+    airflow = FakeAirflow()
+    dispatch(records, airflow)
+    assert airflow.started.keys() == {DagRun(RISK, f"job__{one}") for one in (first, second)}
+    assert airflow.started[DagRun(RISK, f"job__{first}")]["limit"] == number
+
+
 @pytest.mark.parametrize("dag_id", [dag.dag_id for dag in JOB_DAGS if len(dags_of(dag.job_type)) == 1])
 def test_every_type_has_its_dag(records: Records, dag_id: str) -> None:
     """34 types are one DAG each."""

@@ -136,14 +136,6 @@ def test_what_applies_no_more_is_left(rows: Rows, values: dict[str, Any]) -> Non
     assert not rows.all("escalations")
 
 
-def test_what_was_past_at_adoption_is_left(rows: Rows) -> None:
-    """Ruling 15: the first run on a live database does not alert about its history."""
-    rows.change("deadlines", overdue(rows, 80), past_at_adoption=True)
-    overdue(rows, 80, deadline=False, past_at_adoption=True)
-    perform(rows)
-    assert not rows.all("escalations")
-
-
 def test_the_categorys_workflow_goes_before_the_companys(rows: Rows) -> None:
     """The company's is for every category that has none of its own; one that is not active counts for nothing."""
     workflow(rows, 1, obligation_category="MONITORING", is_active=False)

@@ -9,6 +9,8 @@ CROSS JOIN LATERAL (
     SELECT l.level, l.hours
     FROM (VALUES (1, 12), (2, 24), (3, 48)) AS l (level, hours)
     WHERE d.sla_breached_at <= CAST(:as_of AS timestamptz) - l.hours * interval '1 hour'
+      -- a level that was reached before the adoption is history, the next one is not
+      AND d.sla_breached_at >= (SELECT a.at FROM adoption AS a) - l.hours * interval '1 hour'
     ORDER BY l.level DESC
     LIMIT 1
 ) AS reached

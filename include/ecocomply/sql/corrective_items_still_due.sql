@@ -6,5 +6,6 @@ JOIN corrective_actions AS a ON a.id = i.corrective_action_id
 WHERE i.id = ANY (CAST(:ids AS uuid[]))
   AND i.status IN ('PENDING', 'IN_PROGRESS')
   AND i.due_date <= CAST(:until AS date)
+  AND i.due_date >= (SELECT a.day FROM adoption AS a)
   AND a.status NOT IN ('CLOSED', 'CANCELLED')
 ORDER BY i.id

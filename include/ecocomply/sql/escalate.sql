@@ -5,7 +5,7 @@ WITH deadlines_due AS (
     WHERE d.id = ANY (CAST(:ids AS uuid[]))
       AND d.status = 'OVERDUE'
       AND d.due_date < CAST(:today AS date)
-      AND NOT d.past_at_adoption
+      AND d.due_date >= (SELECT a.day FROM adoption AS a)
     ORDER BY d.id
     FOR SHARE
 ),
@@ -15,7 +15,7 @@ obligations_due AS (
     WHERE o.id = ANY (CAST(:ids AS uuid[]))
       AND o.status = 'OVERDUE'
       AND o.deadline_date < CAST(:today AS date)
-      AND NOT o.past_at_adoption
+      AND o.deadline_date >= (SELECT a.day FROM adoption AS a)
       AND NOT EXISTS (SELECT FROM deadlines AS d WHERE d.obligation_id = o.id)
     ORDER BY o.id
     FOR SHARE

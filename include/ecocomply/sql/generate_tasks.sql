@@ -52,6 +52,8 @@ made AS (
         SELECT CAST(p.anchor + make_interval(months => k * p.months, days => k * p.days) AS date)
         FROM generate_series(p.after_start, p.to_come - 1) AS k
     ) AS dates
+    -- what was missed before the adoption is history
+    WHERE dates.day >= (SELECT a.day FROM adoption AS a)
     ORDER BY p.id, dates.day
     ON CONFLICT (recurring_task_id, due_date) DO NOTHING
     RETURNING id

@@ -7,6 +7,8 @@ JOIN generators AS g ON g.id = m.generator_id
 WHERE m.validation_status = 'PENDING'
   AND m.data_source = 'MANUAL'
   AND m.created_at < CAST(:before AS timestamptz)
+  -- what had waited for too long before the adoption is history
+  AND m.created_at >= (SELECT a.at FROM adoption AS a) - CAST(:hours AS double precision) * interval '1 hour'
   AND g.deleted_at IS NULL
   AND (CAST(:ids AS uuid[]) IS NULL OR g.id = ANY (CAST(:ids AS uuid[])))
   AND (CAST(:company_id AS uuid) IS NULL OR g.company_id = CAST(:company_id AS uuid))

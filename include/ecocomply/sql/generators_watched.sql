@@ -1,17 +1,29 @@
 -- a row is a generator with its hours, its limits, and the days that its year and month began on
 SELECT g.id, g.company_id, g.site_id, g.generator_identifier, g.annual_run_hour_limit, g.monthly_run_hour_limit,
-       g.current_year_hours, g.current_month_hours,
-       CAST(date_trunc('month', CAST(:today AS timestamp)) AS date) AS month_start,
-       CASE
-           WHEN g.anniversary_date IS NULL THEN CAST(date_trunc('year', CAST(:today AS timestamp)) AS date)
-           WHEN CAST(g.anniversary_date + age.years * interval '1 year' AS date) <= CAST(:today AS date)
-               THEN CAST(g.anniversary_date + age.years * interval '1 year' AS date)
-           ELSE CAST(g.anniversary_date + (age.years - 1) * interval '1 year' AS date)
-       END AS year_start
+       g.current_year_hours, g.current_month_hours, windows.month_start, windows.year_start,
+       seen.year_hours AS seen_year_hours, seen.month_hours AS seen_month_hours
 FROM generators AS g
 CROSS JOIN LATERAL (
     SELECT extract(year FROM CAST(:today AS date)) - extract(year FROM g.anniversary_date) AS years
 ) AS age
+CROSS JOIN LATERAL (
+    SELECT CAST(date_trunc('month', CAST(:today AS timestamp)) AS date) AS month_start,
+           CASE
+               WHEN g.anniversary_date IS NULL THEN CAST(date_trunc('year', CAST(:today AS timestamp)) AS date)
+               WHEN CAST(g.anniversary_date + age.years * interval '1 year' AS date) <= CAST(:today AS date)
+                   THEN CAST(g.anniversary_date + age.years * interval '1 year' AS date)
+               ELSE CAST(g.anniversary_date + (age.years - 1) * interval '1 year' AS date)
+           END AS year_start
+) AS windows
+-- up to the adoption: what these had reached is history
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(h.hours) FILTER (WHERE h.hours_date >= windows.year_start), 0) AS year_hours,
+           coalesce(sum(h.hours) FILTER (WHERE h.hours_date >= windows.month_start), 0) AS month_hours
+    FROM generator_hours AS h
+    WHERE h.generator_id = g.id
+      AND h.hours_date >= least(windows.year_start, windows.month_start)
+      AND h.hours_date < (SELECT a.day FROM adoption AS a)
+) AS seen
 WHERE g.is_active
   AND g.deleted_at IS NULL
   AND (CAST(:ids AS uuid[]) IS NULL OR g.id = ANY (CAST(:ids AS uuid[])))

@@ -5,10 +5,12 @@ WITH due AS (
     WHERE d.id = ANY (CAST(:ids AS uuid[]))
       AND d.due_date < CAST(:today AS date)
       AND d.status IN ('PENDING', 'DUE_SOON', 'OVERDUE')
-      AND NOT d.past_at_adoption
+      AND d.due_date >= (SELECT a.day FROM adoption AS a)
       AND (
           NOT d.breach_notification_sent
           OR CAST(d.breach_detected_at AT TIME ZONE 'UTC' AS date) <= d.due_date
+          -- marked as seen at the adoption, for a date that has been moved since
+          OR (d.past_at_adoption AND d.breach_detected_at IS NULL)
       )
     ORDER BY d.id
     FOR NO KEY UPDATE

@@ -5,7 +5,7 @@ WITH due AS (
     WHERE d.id = ANY (CAST(:ids AS uuid[]))
       AND d.sla_target_date < CAST(:today AS date)
       AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
-      AND NOT d.past_at_adoption
+      AND d.sla_target_date >= (SELECT a.day FROM adoption AS a)
       AND (
           d.sla_breached_at IS NULL
           OR CAST(d.sla_breached_at AT TIME ZONE 'UTC' AS date) < d.sla_target_date

@@ -6,6 +6,7 @@ WITH due AS (
       AND w.status = 'UNDER_REVIEW'
       AND w.regulator_response_date IS NULL
       AND w.regulator_response_deadline < CAST(:today AS date)
+      AND w.regulator_response_deadline >= (SELECT a.day FROM adoption AS a)
       AND position(CAST(:note AS text) IN coalesce(w.workflow_notes, '')) = 0
     ORDER BY w.id
     FOR NO KEY UPDATE

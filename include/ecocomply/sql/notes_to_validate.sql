@@ -7,6 +7,8 @@ SELECT n.id, n.company_id, n.site_id, n.waste_stream_id, n.carrier_id, n.consign
 FROM consignment_notes AS n
 LEFT JOIN contractors AS c ON c.id = n.carrier_id AND c.company_id = n.company_id
 WHERE n.pre_validation_status = 'NOT_VALIDATED'
+  -- what was consigned before the adoption is history, unless it is changed
+  AND (n.consignment_date < (SELECT a.day FROM adoption AS a) AND n.updated_at <= (SELECT a.at FROM adoption AS a)) IS NOT TRUE
   AND (CAST(:company_id AS uuid) IS NULL OR n.company_id = CAST(:company_id AS uuid))
   AND (CAST(:after AS uuid) IS NULL OR n.id > CAST(:after AS uuid))
 ORDER BY n.id

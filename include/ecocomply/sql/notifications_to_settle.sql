@@ -2,6 +2,8 @@
 WITH due AS (
     SELECT n.id, n.channel::text AS channel, n.status_reason, n.urgency, n.created_at, n.recipient_email,
            n.recipient_phone, n.user_id, u.email, u.phone, u.is_active AND u.deleted_at IS NULL AS is_active,
+           -- what had waited for a week at the adoption is history
+           n.scheduled_for < (SELECT a.at FROM adoption AS a) - interval '7 days' AS is_history,
            coalesce(p.is_enabled, TRUE) AS is_wanted, coalesce(p.frequency, 'IMMEDIATE') AS frequency
     FROM notifications AS n
     JOIN users AS u ON u.id = n.user_id
@@ -27,6 +29,7 @@ sorted AS (
            CASE
                WHEN NOT d.is_active OR NOT d.is_wanted THEN 'CANCELLED'
                WHEN d.channel = 'IN_APP' THEN 'DELIVERED'
+               WHEN d.is_history THEN 'CANCELLED'
                WHEN d.channel = 'EMAIL' AND coalesce(btrim(d.recipient_email), '') = ''
                    AND coalesce(btrim(d.email), '') = '' THEN 'FAILED'
                WHEN d.channel = 'SMS' AND coalesce(btrim(d.recipient_phone), '') = ''
@@ -44,6 +47,7 @@ said AS (
                WHEN NOT s.is_active THEN 'the user is not active any more'
                WHEN NOT s.is_wanted THEN 'the user wants none of this type by ' || s.channel
                WHEN s.what = 'DELIVERED' THEN 'shown in the application'
+               WHEN s.is_history THEN 'it was old when this platform took over'
                WHEN s.what = 'HELD' AND s.frequency = 'DAILY_DIGEST' THEN 'waits for the daily digest'
                WHEN s.what = 'HELD' THEN 'waits for the weekly digest'
                WHEN s.channel = 'EMAIL' THEN 'the user has no e-mail address'

@@ -7,6 +7,7 @@ WHERE o.status IN ('PENDING', 'IN_PROGRESS', 'DUE_SOON')
   AND o.deleted_at IS NULL
   AND o.evidence_required
   AND o.deadline_date <= CAST(:today AS date) + CAST(:ahead AS integer)
+  AND o.deadline_date >= (SELECT a.day FROM adoption AS a)
   AND isfinite(o.deadline_date)
   AND (CAST(:company_id AS uuid) IS NULL OR o.company_id = CAST(:company_id AS uuid))
   AND (CAST(:site_id AS uuid) IS NULL OR o.site_id = CAST(:site_id AS uuid))

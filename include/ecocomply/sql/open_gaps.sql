@@ -17,6 +17,8 @@ WITH found AS MATERIALIZED (
     ) AS evidence
     CROSS JOIN LATERAL (
         SELECT CASE
+            -- the column's type for the words, which may be an enum
+            WHEN false THEN (NULL::evidence_gaps).gap_type
             WHEN evidence.linked = 0 THEN 'NO_EVIDENCE'
             WHEN evidence.live = 0 THEN 'EXPIRED_EVIDENCE'
             ELSE 'INSUFFICIENT_EVIDENCE'
@@ -34,6 +36,7 @@ opened AS (
     INSERT INTO evidence_gaps (company_id, site_id, obligation_id, deadline_id, gap_type, severity, detected_at)
     SELECT f.company_id, f.site_id, f.obligation_id, f.deadline_id, f.gap_type,
            CASE
+               WHEN false THEN (NULL::evidence_gaps).severity
                WHEN f.gap_type <> 'NO_EVIDENCE' THEN 'LOW'
                WHEN f.due_date <= CAST(:today AS date) + 7 THEN 'CRITICAL'
                WHEN f.due_date <= CAST(:today AS date) + 14 THEN 'HIGH'

@@ -4,7 +4,7 @@ FROM deadlines AS d
 JOIN obligations AS o ON o.id = d.obligation_id
 WHERE d.status = 'OVERDUE'
   AND d.due_date < CAST(:today AS date)
-  AND NOT d.past_at_adoption
+  AND d.due_date >= (SELECT a.day FROM adoption AS a)
   AND o.deleted_at IS NULL
   AND o.status <> 'NOT_APPLICABLE'
   AND (CAST(:company_id AS uuid) IS NULL OR d.company_id = CAST(:company_id AS uuid))

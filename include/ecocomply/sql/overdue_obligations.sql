@@ -3,7 +3,7 @@ SELECT o.id
 FROM obligations AS o
 WHERE o.status = 'OVERDUE'
   AND o.deadline_date < CAST(:today AS date)
-  AND NOT o.past_at_adoption
+  AND o.deadline_date >= (SELECT a.day FROM adoption AS a)
   AND o.deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM deadlines AS d WHERE d.obligation_id = o.id)
   AND (CAST(:company_id AS uuid) IS NULL OR o.company_id = CAST(:company_id AS uuid))

@@ -7,7 +7,14 @@ WITH said AS (
 ),
 answered AS (
     UPDATE email_attempts AS a
-    SET outcome = nullif(s.outcome, 'unanswered'),
+    -- a word each, and not the text that came: an enum type takes no text
+    SET outcome = CASE s.outcome
+            WHEN 'accepted' THEN 'accepted'
+            WHEN 'rejected' THEN 'rejected'
+            WHEN 'deferred' THEN 'deferred'
+            WHEN 'unknown' THEN 'unknown'
+            ELSE a.outcome
+        END,
         reason = s.reason,
         provider_message_id = s.provider_message_id,
         answered_at = clock_timestamp()

@@ -8,6 +8,8 @@ CROSS JOIN LATERAL (
     SELECT min(mark) AS mark
     FROM unnest(CAST(:reminder_days AS integer[])) AS mark
     WHERE d.expiry_date - CAST(:today AS date) <= mark
+      -- a mark that was crossed before the adoption is history, the next one is not
+      AND d.expiry_date - mark >= (SELECT a.day FROM adoption AS a)
 ) AS crossed
 WHERE d.status = 'ACTIVE'
   AND d.deleted_at IS NULL

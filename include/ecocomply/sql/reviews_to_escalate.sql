@@ -12,7 +12,10 @@ CROSS JOIN LATERAL (
     SELECT max(l.level) AS level
     FROM (VALUES (1, 48), (2, 96), (3, 168)) AS l (level, hours)
     -- what a model may have made up waits for half as long
-    WHERE waited.hours * CASE WHEN i.hallucination_risk THEN 2 ELSE 1 END >= l.hours
+    CROSS JOIN LATERAL (SELECT l.hours / CASE WHEN i.hallucination_risk THEN 2 ELSE 1 END AS hours) AS allowed
+    WHERE waited.hours >= allowed.hours
+      -- a level that was reached before the adoption is history, the next one is not
+      AND i.created_at >= (SELECT a.at FROM adoption AS a) - allowed.hours * interval '1 hour'
 ) AS reached
 WHERE i.review_status = 'PENDING'
   AND i.created_at <= CAST(:as_of AS timestamptz) - interval '24 hours'

@@ -7,6 +7,7 @@ WHERE p.is_active
   AND d.status = 'ACTIVE'
   AND d.deleted_at IS NULL
   AND p.next_sample_date <= CAST(:today AS date)
+  AND p.next_sample_date >= (SELECT a.day FROM adoption AS a)
   AND NOT EXISTS (
       SELECT FROM lab_results AS l
       WHERE l.parameter_id = p.id

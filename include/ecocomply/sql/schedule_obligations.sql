@@ -76,7 +76,18 @@ moved AS (
 ),
 scheduled AS (
     INSERT INTO schedules (company_id, obligation_id, frequency, base_date, next_due_date, status)
-    SELECT f.company_id, f.id, f.frequency, f.base_date, f.due, 'ACTIVE'
+    SELECT f.company_id, f.id,
+           -- the column's type for the words, which may be another enum than the obligation's
+           CASE CAST(f.frequency AS text)
+               WHEN 'DAILY' THEN 'DAILY'
+               WHEN 'WEEKLY' THEN 'WEEKLY'
+               WHEN 'MONTHLY' THEN 'MONTHLY'
+               WHEN 'QUARTERLY' THEN 'QUARTERLY'
+               WHEN 'ANNUAL' THEN 'ANNUAL'
+               WHEN 'ONE_TIME' THEN 'ONE_TIME'
+               ELSE (NULL::schedules).frequency
+           END,
+           f.base_date, f.due, 'ACTIVE'
     FROM placed AS f
     WHERE f.schedule_id IS NULL
     ORDER BY f.id

@@ -136,6 +136,8 @@ totals AS (
 banded AS (
     SELECT t.*,
            CASE
+               -- the column's type for the words, which may be an enum
+               WHEN false THEN (NULL::risk_scores).risk_band
                WHEN t.risk_score <= 25 THEN 'LOW'
                WHEN t.risk_score <= 50 THEN 'MEDIUM'
                WHEN t.risk_score <= 75 THEN 'HIGH'

@@ -4,7 +4,7 @@ FROM deadlines AS d
 JOIN obligations AS o ON o.id = d.obligation_id
 WHERE d.sla_target_date < CAST(:today AS date)
   AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
-  AND NOT d.past_at_adoption
+  AND d.sla_target_date >= (SELECT a.day FROM adoption AS a)
   -- a mark from before this target was of an earlier one
   AND (
       d.sla_breached_at IS NULL

@@ -4,7 +4,9 @@ WITH grave (severity, weight) AS (
 ),
 changing AS MATERIALIZED (
     SELECT g.id, d.due_date, o.summary, o.assigned_to, kind.gap_type, fitting.severity,
-           fitting.weight > present.weight AS worse
+           fitting.weight > present.weight AS worse,
+           -- what had passed at the adoption is told to nobody
+           d.due_date >= (SELECT a.day FROM adoption AS a) AS is_news
     FROM evidence_gaps AS g
     JOIN deadlines AS d ON d.id = g.deadline_id
     JOIN obligations AS o ON o.id = g.obligation_id
@@ -18,6 +20,8 @@ changing AS MATERIALIZED (
     ) AS evidence
     CROSS JOIN LATERAL (
         SELECT CASE
+            -- the column's type for the words, which may be an enum
+            WHEN false THEN g.gap_type
             WHEN evidence.linked = 0 THEN 'NO_EVIDENCE'
             WHEN evidence.live = 0 THEN 'EXPIRED_EVIDENCE'
             ELSE 'INSUFFICIENT_EVIDENCE'
@@ -35,15 +39,21 @@ changing AS MATERIALIZED (
     WHERE g.id = ANY (CAST(:ids AS uuid[]))
       AND g.resolved_at IS NULL
       AND g.detected_at <= CAST(:as_of AS timestamptz)
-      AND (fitting.weight > present.weight OR CAST(g.gap_type AS text) <> kind.gap_type)
+      AND (fitting.weight > present.weight OR g.gap_type <> kind.gap_type)
     ORDER BY g.id
     FOR NO KEY UPDATE OF g
 )
 UPDATE evidence_gaps AS g
 SET gap_type = c.gap_type,
-    severity = CASE WHEN c.worse THEN c.severity ELSE g.severity END,
+    severity = CASE
+        WHEN NOT c.worse THEN g.severity
+        WHEN c.severity = 'CRITICAL' THEN 'CRITICAL'
+        WHEN c.severity = 'HIGH' THEN 'HIGH'
+        WHEN c.severity = 'MEDIUM' THEN 'MEDIUM'
+        ELSE 'LOW'
+    END,
     updated_at = clock_timestamp()
 FROM changing AS c
 WHERE g.id = c.id
 RETURNING g.id, g.company_id, g.site_id, g.obligation_id, c.due_date, c.summary, c.assigned_to, g.gap_type, g.severity,
-          c.worse, (SELECT s.name FROM sites AS s WHERE s.id = g.site_id) AS site_name
+          c.worse AND c.is_news AS worse, (SELECT s.name FROM sites AS s WHERE s.id = g.site_id) AS site_name

@@ -5,7 +5,12 @@ INSERT INTO compliance_clocks_universal AS c (
 )
 SELECT e.company_id, e.site_id, (SELECT m.id FROM modules AS m WHERE m.module_code = 'MODULE_3'), 'generator',
        e.entity_id, e.clock_type, CAST(:today AS date), 0,
-       CASE WHEN e.window_end < CAST(:today AS date) THEN 'COMPLETED' ELSE 'ACTIVE' END,
+       CASE
+           -- the column's type for the words, which may be an enum
+           WHEN false THEN (NULL::compliance_clocks_universal).status
+           WHEN e.window_end < CAST(:today AS date) THEN 'COMPLETED'
+           ELSE 'ACTIVE'
+       END,
        -- people are told by the exceedance itself
        'RED', '{}', e.metadata
 FROM jsonb_to_recordset(CAST(:clocks AS jsonb)) AS e (

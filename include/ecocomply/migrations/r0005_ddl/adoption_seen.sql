@@ -1,0 +1,1 @@
+GRANT SELECT ON adoption TO ecocomply_service, ecocomply_user
