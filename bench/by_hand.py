@@ -7,7 +7,7 @@ words to be made and nothing to come back: people are told by one INSERT of rows
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,24 +132,24 @@ def _needed(asked: list[Asked]) -> list[Asked]:
     return needed
 
 
-def work(engine: Engine, asked: list[Asked]) -> None:
-    """Do what was asked, in one transaction."""
+def work(engine: Engine, asked: list[Asked], by_ids: Collection[str] = ()) -> None:
+    """Do what was asked, in one transaction; statements of `by_ids` need to be told which rows."""
     told = False
     with database_errors(), engine.begin() as connection:
         act_as_service(Transaction(connection))
         for one in asked:
             if one.statement.name != _TELL:
-                clause, binds = _for_all(one)
+                clause, binds = _for_all(one, by_ids)
                 connection.execute(text(_UNFETCHED + clause), binds)
             elif not told:
                 connection.execute(statement("bench", "tell_ecocomply_ready").clause)
                 told = True
 
 
-def _for_all(asked: Asked) -> tuple[str, dict[str, Any]]:
+def _for_all(asked: Asked, by_ids: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Return a statement that takes the rows by its other conditions, unless it is given more than their ids."""
     clause, binds = asked.statement.clause.text, dict(asked.binds)
-    if asked.arrays <= {"ids"} and "ids" in binds:
+    if asked.statement.name not in by_ids and asked.arrays <= {"ids"} and "ids" in binds:
         clause = _AMONG_IDS.sub("true", _OR_AMONG_IDS.sub("", clause))
         if ":ids" not in clause:
             del binds["ids"]
