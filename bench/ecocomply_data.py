@@ -41,6 +41,8 @@ _OBLIGATIONS = (
 )
 _OF_A_COMPANY = 2_000
 """How many obligations a company has."""
+_EACH = 9
+"""How many it has where companies are what is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Data:
 
 
 def of_companies(per_company: float, *statements: str, more: tuple[str, ...] = ()) -> Data:
+    """Return data without obligations: companies, their people and documents, and what `statements` make."""
     return Data((*_PEOPLE, *statements), per_company=per_company, more=more)
 
 
@@ -85,14 +88,31 @@ DATA: Mapping[str, Data] = MappingProxyType(
         "recurring_tasks": of_companies(6, "recurring_tasks_rows"),
         "parameters": of_companies(12, "parameters_rows"),
         "documents": of_companies(12, "permit_workflows_rows"),
-        "permit_workflows": of_companies(
-            12, "permit_workflows_rows", more=("add_ecocomply_variations",)
-        ),
+        "permit_workflows": of_companies(12, "permit_workflows_rows", more=("add_ecocomply_variations",)),
         "run_hour_records": of_companies(156, "generators_rows", "run_hour_records_rows"),
         "runtime_monitoring": of_companies(120, "generators_rows", "runtime_monitoring_rows"),
-        "corrective_action_items": of_companies(
-            9, "corrective_actions_rows", "corrective_action_items_rows"
-        ),
+        "corrective_action_items": of_companies(9, "corrective_actions_rows", "corrective_action_items_rows"),
     }
 )
 """By the main table."""
+
+RATES = Data(
+    (
+        *_OBLIGATIONS,
+        "module_activations_rows",
+        "consultant_client_assignments_rows",
+        "contractors_rows",
+        "waste_streams_rows",
+        "validation_rules_rows",
+        "consignment_notes_rows",
+        "recurrence_trigger_rules_rows",
+        "recurrence_events_rows",
+        "notifications_rows",
+        "notification_preferences_rows",
+        "audit_logs_rows",
+    ),
+    per_obligation=1 / _EACH,
+    per_company=1,
+    more=("add_ecocomply_digests",),
+)
+"""By companies, each with a few obligations that triggers aim at and consultants look at."""

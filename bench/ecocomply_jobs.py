@@ -93,7 +93,9 @@ JOBS: Mapping[str, Timed] = {
     ),
     "deadline_alert": Timed(deadline_alert, "deadlines", _all(site_id=None, trigger_source=None)),
     "evidence_reminder": Timed(evidence_reminder, "obligations", _all(site_id=None)),
-    "evidence_gap_detection": Timed(evidence_gap_detection, "deadlines", _all(look_ahead_days=30), by_ids=("open_gaps",)),
+    "evidence_gap_detection": Timed(
+        evidence_gap_detection, "deadlines", _all(look_ahead_days=30), by_ids=("open_gaps",)
+    ),
     "evidence_expiry_tracking": Timed(evidence_expiry_tracking, "evidence_items", {}),
     "recurring_task_generation": Timed(recurring_task_generation, "recurring_tasks", {}, rewrites=True),
     "sampling_schedule": Timed(
@@ -155,7 +157,7 @@ def measure(databases: Databases, size: Size) -> list[Comparison]:
         for name, timed in asked.items():
             if timed.table == table:
                 found += _measure_one(databases, name, timed, template, now, size)
-                found.append(_memory(databases, name, timed, template, small, now))
+                found.append(_memory(databases, name, template, small, now))
         if "update_compliance_clocks" in asked and table == "compliance_clocks_universal":
             found.append(_one_by_one(databases, template, now, size))
         databases.drop(template)
@@ -209,7 +211,9 @@ def _measure_one(
         with databases.copy(ready) as engine:
             before = by_hand.mark_of(engine)
             seconds = seconds_of(lambda: by_hand.work(engine, asked, timed.by_ids))
-            by_hand.must_be(f"rows that {name} writes by hand", by_hand.written_since(engine, before), written)
+            by_hand.must_be(
+                f"rows that {name} writes by hand", by_hand.written_since(engine, before), written
+            )
             return seconds
 
     by_turns(first, job, hand, size.rounds)
@@ -217,9 +221,7 @@ def _measure_one(
     return [first, again]
 
 
-def _memory(
-    databases: Databases, name: str, timed: Timed, template: str, small: str, now: datetime
-) -> Comparison:
+def _memory(databases: Databases, name: str, template: str, small: str, now: datetime) -> Comparison:
     compared = Comparison(
         f"{name}, memory",
         job="megabytes by which a process of its own grows at its peak",
@@ -237,7 +239,7 @@ def _memory(
 def _peak(engine: Engine, name: str, now: datetime) -> float:
     """Return by how many megabytes a child process grows while it runs a job; at least one."""
     url = engine.url.render_as_string(hide_password=False)
-    said = subprocess.run(  # noqa: S603 - this very Python
+    said = subprocess.run(
         [sys.executable, "-m", ecocomply_peak.__name__, name, now.isoformat()],
         input=url,
         capture_output=True,

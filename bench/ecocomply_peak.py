@@ -31,7 +31,9 @@ def main() -> int:
 
 def _peak() -> float:
     # Not getrusage: its peak is also that of the process which this one was started by.
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    found = re.search(
+        r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE
+    )
     if found is None:
         raise Permanent("bench: this system does not say what memory a process has had")
     return int(found[1]) / _KILOBYTES

@@ -1,4 +1,4 @@
-"""Runs that nobody has held against the limits are found generator by generator, in the order that they are worked in."""
+"""Runs that nobody has held against the limits are found generator by generator, as they are worked on."""
 
 from __future__ import annotations
 
