@@ -157,16 +157,16 @@ def measure(databases: Databases, size: Size) -> list[Comparison]:
     asked = {name: JOBS[name] for name in size.jobs or JOBS}
     for table in dict.fromkeys(timed.table for timed in asked.values()):
         template = _template(databases, table, size.rows, now)
-        small = _template(databases, table, size.few, now)
-        for name, timed in asked.items():
-            if timed.table == table:
-                found += _measure_one(databases, name, timed, template, now, size)
-                if name in (size.memory_of or JOBS):
-                    found.append(_memory(databases, name, template, small, now))
-        if "update_compliance_clocks" in asked and table == "compliance_clocks_universal":
+        of_table = {name: timed for name, timed in asked.items() if timed.table == table}
+        for name, timed in of_table.items():
+            found += _measure_one(databases, name, timed, template, now, size)
+        if "update_compliance_clocks" in of_table:
             found.append(_one_by_one(databases, template, now, size))
+        if measured := [name for name in of_table if name in (size.memory_of or JOBS)]:
+            small = _template(databases, table, size.few, now)
+            found += [_memory(databases, name, template, small, now) for name in measured]
+            databases.drop(small)
         databases.drop(template)
-        databases.drop(small)
     return found
 
 
