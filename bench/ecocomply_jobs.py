@@ -147,7 +147,14 @@ JOBS: Mapping[str, Timed] = {
 }
 
 FULL = Size(rows=1_000_000, few=10_000, one_by_one=3_000, rounds=3)
-TINY = Size(rows=600, few=200, one_by_one=20, rounds=1, memory_of=("update_compliance_clocks",))
+# One of each way of working: at once, told alone, changed and told, by a batch of its own.
+_SOME = (
+    "update_compliance_clocks",
+    "deadline_alert",
+    "process_escalations",
+    "check_runtime_exceedances",
+)
+TINY = Size(rows=600, few=200, one_by_one=20, rounds=1, jobs=_SOME, memory_of=_SOME[:1])
 
 
 def measure(databases: Databases, size: Size) -> list[Comparison]:
