@@ -52,6 +52,15 @@ class Databases:
         engine.dispose()
         return name
 
+    def template_of(self, template: str, change: Callable[[Engine], None]) -> str:
+        """Make a template like another one, changed by `change`, and return its name."""
+        name = f"template_{next(self._numbers)}"
+        self.server.create_database(name, template)
+        engine = create_engine(self.server.url(name))
+        change(engine)
+        engine.dispose()
+        return name
+
     @contextmanager
     def copy(self, template: str) -> Generator[Engine]:
         """Make a copy with nothing left to be written, and drop it at the end."""

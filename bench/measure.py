@@ -34,7 +34,7 @@ class Comparison:
     """A job against its limit: seconds of every round, in the order in which they were taken.
 
     `job` and `limit` say what was timed. `scale` is by how much the limit's seconds were extrapolated. `why`
-    says what keeps the job from its goal, where that is known.
+    says what keeps the job from its goal, where that is known. `unit` is of both, where it isn't seconds.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Comparison:
     goal_ratio: float
     scale: float = 1
     why: str = ""
+    unit: str = ""
     job_seconds: list[float] = field(default_factory=list)
     limit_seconds: list[float] = field(default_factory=list)
 

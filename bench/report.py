@@ -33,8 +33,8 @@ def row(compared: Comparison) -> list[str]:
         "yes" if compared.met else "no",
         _range(compared.ratios),
         _range(compared.noise),
-        _seconds(compared.job_seconds),
-        _seconds(compared.limit_seconds),
+        _taken(compared.job_seconds, compared.unit),
+        _taken(compared.limit_seconds, compared.unit),
     ]
 
 
@@ -80,6 +80,8 @@ def _goal(compared: Comparison) -> str:
     return f"{compared.goal.value} {compared.goal_ratio:g}"
 
 
-def _seconds(seconds: Sequence[float]) -> str:
-    middle = Spread.of(seconds).middle
+def _taken(taken: Sequence[float], unit: str) -> str:
+    middle = Spread.of(taken).middle
+    if unit:
+        return f"{middle:,.1f} {unit}"
     return f"{middle * 1000:.0f} ms" if middle < 1 else f"{middle:,.1f} s"

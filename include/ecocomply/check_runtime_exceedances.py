@@ -61,8 +61,9 @@ def check_entries(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - 
         for notifications in chunks(list(told.values())):
             tell(run, tx, notifications)
 
+    # A generator's runs together: its year is summed up once a chunk, not once a run.
     for rows in pages(run, statement(PACKAGE, "runtimes_unchecked"), **_which(run)):
-        each_chunk(run, [row.id for row in rows], check, int(run.params["batch_size"]))
+        each_chunk(run, [row.run_id for row in rows], check, int(run.params["batch_size"]))
 
 
 def complete_clocks(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,20 +99,32 @@ def word(kind: str, values: Mapping[str, Any], *, today: date, app_url: str) -> 
 
     Raises Unrenderable if a value is missing or unusable, and BadInput if `app_url`, a setting, is no web address.
     """
-    if web_address(app_url) is None:
-        raise BadInput(f"EcoComply: APP_URL {app_url[:80]!r} is not an http(s) address")
+    app = _app(app_url)
     kind_of(kind)
     made = _compiled(kind)
     given = {**values, "today": today}
+    # One context for all plain words: to make it takes as long as to render.
+    words, markup = made.text.new_context(given), made.html.new_context(given)
     try:
         return Worded(
-            subject=plain(made.subject.render(given), _LONGEST_SUBJECT),
-            text=made.text.render(given),
-            html=made.html.render(given),
-            action_url=app_url.rstrip("/") + made.path.render(given),
+            subject=plain(_rendered(made.subject, words), _LONGEST_SUBJECT),
+            text=_rendered(made.text, words),
+            html=_rendered(made.html, markup),
+            action_url=app + _rendered(made.path, words),
         )
     except (jinja2.TemplateError, TypeError, ValueError, AttributeError) as error:
         raise Unrenderable(kind, str(error)) from error
+
+
+def _rendered(template: jinja2.Template, context: jinja2.runtime.Context) -> str:
+    return "".join(template.root_render_func(context))
+
+
+@lru_cache(maxsize=8)
+def _app(app_url: str) -> str:
+    if web_address(app_url) is None:
+        raise BadInput(f"EcoComply: APP_URL {app_url[:80]!r} is not an http(s) address")
+    return app_url.rstrip("/")
 
 
 @cache

@@ -34,10 +34,13 @@ def test_the_page() -> None:
     slow.job_seconds, slow.limit_seconds = [2.0, 4.0, 3.0], [1.0, 2.0, 1.5]
     fast = Comparison("a rate", "ours", "theirs", Goal.AT_LEAST, 2)
     fast.job_seconds, fast.limit_seconds = [0.1], [0.5]
+    large = Comparison("a memory", "all rows", "few", Goal.AT_MOST, 1.5, unit="MB")
+    large.job_seconds, large.limit_seconds = [12.0], [10.0]
     machine: Mapping[str, str] = {"Memory": "24 GB"}
-    page = report.page([slow, fast], machine)
+    page = report.page([slow, fast, large], machine)
     assert "| a job | 2.00 | ≤ 1.3 | no | 2.00 to 2.00 | 0.67 to 1.33 | 3.0 s | 1.5 s |" in page
     assert "| a rate | 5.00 | ≥ 2 | yes |" in page
+    assert "| a memory | 1.20 | ≤ 1.5 | yes | 1.20 to 1.20 | 1.00 to 1.00 | 12.0 MB | 10.0 MB |" in page
     assert "- **a job**: 2.00 instead of ≤ 1.3. It is slow." in page
     assert "**a rate**: 5.00" not in page
     assert "| Memory | 24 GB |" in page

@@ -95,8 +95,8 @@ RUNTIME_MONITORING = tenant(
     holds("runtime_hours", "runtime_hours >= 0 AND runtime_hours < 'Infinity'"),
     Index("ix_runtime_monitoring_generator", "generator_id", "run_date"),
     Index(
-        "ix_runtime_monitoring_unchecked",
-        "run_date",
+        "ix_runtime_monitoring_unchecked_of",
+        "generator_id",
         "id",
         postgresql_where=text("validation_status = 'APPROVED' AND exceedance_checked_at IS NULL"),
     ),
