@@ -30,6 +30,7 @@ WANTED = {"LAB_INTEGRATION_MODEL": "api", "ARCVEST_WORKER_SECONDS": "5"}
 PROBES = Path(__file__).with_name("dags")
 
 _READ_WITHIN = 180
+_SECONDS = 1800
 
 
 @dataclass(slots=True)
@@ -138,6 +139,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, o
     for item in items:
         if "live_stack" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.live)
+            # The first of them waits for the stack, and for a run of every DAG.
+            item.add_marker(pytest.mark.timeout(_SECONDS))
             item.add_marker(pytest.mark.xdist_group("live"))
     result = yield
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
