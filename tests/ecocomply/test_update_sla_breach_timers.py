@@ -161,7 +161,8 @@ def test_a_moved_target_is_another_breach(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "marked", "escalated"), [(-3, 30, 1), (-2, 30, 1), (-1, 30, 0), (-1, 30 + 24, 0), (0, 30, 0), (30, 30, 0)]
+    ("days", "marked", "escalated"),
+    [(-3, 30, 1), (-2, 30, 1), (-1, 30, 0), (-1, 30 + 24, 0), (0, 30, 0), (30, 30, 0)],
 )
 def test_a_target_that_has_not_been_missed_is_not_escalated(
     rows: Rows, days: int, marked: int, escalated: int
