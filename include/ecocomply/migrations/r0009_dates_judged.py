@@ -1,4 +1,4 @@
-"""Gaps and hours say which date they were judged by, so that a moved one starts anew and an older one undoes nothing."""
+"""Gaps and hours say which date they are of, so that a moved one starts anew and an older one undoes nothing."""
 
 from __future__ import annotations
 
