@@ -1,7 +1,8 @@
 """### Keep obligations' due dates, deadlines and statuses
 
 Every hour, on the hour, each obligation with a frequency gets its next due date (the base date plus whole periods, the
-first after the last completed deadline), a schedule, and its deadlines up to 90 days ahead. Then statuses follow the
+first after the last completed deadline), a schedule, and its deadlines up to 90 days ahead. Where its frequency or base
+date has changed, the former dates ahead become NOT_APPLICABLE. Then statuses follow the
 dates: due soon from 7 days before, overdue from the day after. `ecocomply_deadline_alert` runs after it.
 
 `force_recalculate` has no effect: every run reckons everything anew, and writes what differs.

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from uuid import UUID
 
+from include.ecocomply.job_types import JobDag
 from include.run import Database, Run, Transaction
 from include.statements import statement
 
@@ -63,12 +64,12 @@ class UserDatabase:
 
     def __init__(self, db: Database, user_id: UUID) -> None:
         self.db = db
-        self._user_id = user_id
+        self.user_id = user_id
 
     @contextmanager
     def transaction(self) -> Generator[Transaction]:
         with self.db.transaction() as tx:
-            act_as_user(tx, self._user_id)
+            act_as_user(tx, self.user_id)
             yield tx
 
     def alone(self, what: str) -> AbstractContextManager[None]:
@@ -83,6 +84,11 @@ def as_service(run: Run) -> Run:
 def as_user(run: Run, user_id: UUID) -> Run:
     """Return the run with a user's database; it counts and notes where the run itself does."""
     return replace(run, db=UserDatabase(_nobodys(run.db), user_id))
+
+
+def as_asked(run: Run, dag: JobDag, created_by: UUID | None) -> Run:
+    """Return the run under the claims of the user who asked for it; what is the platform's own work keeps the service's."""
+    return run if created_by is None or dag.service_only else as_user(run, created_by)
 
 
 def _nobodys(db: Database) -> Database:

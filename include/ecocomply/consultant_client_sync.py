@@ -9,8 +9,10 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from include.ecocomply import notices
+from include.ecocomply.access import UserDatabase, as_service
 from include.ecocomply.notices import Notice, tell
 from include.ecocomply.recipients import NAMED_ALONE
+from include.errors import BadInput
 from include.isolation import each_chunk, pages
 from include.job import NothingOutside
 from include.run import Run, Transaction
@@ -33,7 +35,7 @@ def sync_assignments(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001
     """End the assignments whose client was deleted, or whose consultant has lost the role."""
     if run.params["sync_type"] not in (ASSIGNMENTS, FULL):
         return
-    which = _which(run)
+    run, which = _theirs(run)
 
     def end(tx: Transaction, ids: Sequence[UUID]) -> None:
         ended = tx.execute(statement(PACKAGE, "end_assignments"), ids=ids, as_of=run.as_of)
@@ -54,41 +56,57 @@ def sync_dashboard(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 -
     if run.params["sync_type"] not in (DASHBOARD, FULL):
         return
 
-    def sync(tx: Transaction, ids: Sequence[UUID]) -> None:
-        run.count("clients_removed", tx.execute(statement(PACKAGE, "clear_consultant_dashboard"), ids=ids))
+    run, which = _theirs(run)
+
+    def sync(tx: Transaction, some: Sequence[Row[Any]]) -> None:
+        # What somebody saw who is no consultant any more is removed as well.
+        ids = [row.id for row in some]
+        cleared = tx.execute(statement(PACKAGE, "clear_consultant_dashboard"), ids=ids, as_of=run.as_of)
+        run.count("clients_removed", cleared)
         days: dict[str, Any] = {"today": run.today, "as_of": run.as_of}
         run.count(
             "clients_synced", tx.execute(statement(PACKAGE, "sync_consultant_dashboard"), ids=ids, **days)
         )
-        run.count("processed", len(ids))
+        run.count("processed", sum(row.found for row in some))
 
     looked_at = 0
-    for page in pages(run, statement(PACKAGE, "consultants_to_sync"), CONSULTANTS, **_which(run)):
+    for page in pages(run, statement(PACKAGE, "consultants_to_sync"), CONSULTANTS, **which):
         looked_at += len(page)
         for row in page:
             if not row.found:
                 run.count("skipped")
                 run.row_skipped(row.id, "no active user with the role CONSULTANT")
-        each_chunk(run, [row.id for row in page if row.found], sync, CONSULTANTS)
-    if not looked_at and run.params["consultant_id"] is not None:
+        each_chunk(run, page, sync, CONSULTANTS)
+    if not looked_at and which["consultant_id"] is not None:
         run.count("skipped")
-        run.note(f"consultant {run.params['consultant_id']} was not found, or never had a client")
+        run.note(f"consultant {which['consultant_id']} was not found, or never had a client")
 
 
 def send_summaries(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Tell each consultant whose clients were all synced how they stand, once a day."""
     if run.params["sync_type"] != FULL:
         return
+    run, which = _theirs(run)
 
     def send(tx: Transaction, synced: Sequence[Row[Any]]) -> None:
         run.count("summaries_sent", tell(run, tx, [_notice(run, row) for row in synced]))
 
-    for page in pages(run, statement(PACKAGE, "consultants_synced"), as_of=run.as_of, **_which(run)):
+    for page in pages(run, statement(PACKAGE, "consultants_synced"), as_of=run.as_of, **which):
         each_chunk(run, page, send)
 
 
-def _which(run: Run) -> dict[str, Any]:
-    return {"consultant_id": run.params["consultant_id"]}
+def _theirs(run: Run) -> tuple[Run, dict[str, Any]]:
+    """Return the run that keeps the books, the service's, and whose; one that a user asked for is of that user alone.
+
+    Raises BadInput if a user asks for another consultant's.
+    """
+    wanted = run.params["consultant_id"]
+    if not isinstance(run.db, UserDatabase):
+        return run, {"consultant_id": wanted}
+    asker = run.db.user_id
+    if wanted is not None and UUID(str(wanted)) != asker:
+        raise BadInput(f"EcoComply: user {asker} may not sync consultant {wanted}")
+    return as_service(run), {"consultant_id": str(asker)}
 
 
 def _notice(run: Run, row: Row[Any]) -> Notice:

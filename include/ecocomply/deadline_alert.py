@@ -34,7 +34,9 @@ def send_alerts(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a 
     """Warn of each deadline of the most urgent mark that it has crossed, once."""
     for days in range(MARKS[-1] + 1):
         mark = next(one for one in MARKS if days <= one)
-        due: dict[str, Any] = {"day": run.today + timedelta(days=days), "mark": mark, **_which(run)}
+        due: dict[str, Any] = {
+            "day": run.today + timedelta(days=days), "mark": mark, "marks": list(MARKS), **_which(run)
+        }  # fmt: skip
         # A day at a time, which is the order of the index.
         for page in pages(run, statement(PACKAGE, "deadlines_to_alert"), **due):
             run.count("processed", len(page))
@@ -42,7 +44,7 @@ def send_alerts(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a 
 
 
 def update_deadline_statuses(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
-    """Set the status of open deadlines: due soon from 3 days before, overdue from the day after."""
+    """Set the status of open deadlines: due soon from 3 days before, overdue from the day after, and back."""
     which = {"today": run.today, **_which(run)}
 
     def look() -> Sequence[UUID]:
@@ -54,6 +56,7 @@ def update_deadline_statuses(run: Run, outside: NothingOutside) -> None:  # noqa
         if moved is not None:
             run.count("due_soon", moved.due_soon)
             run.count("overdue", moved.overdue)
+            run.count("pending", moved.pending)
 
     at_once(run, look, change)
 

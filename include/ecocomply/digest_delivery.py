@@ -69,6 +69,8 @@ def claim_digests(run: Run, frequency: str, mail: MailProvider) -> None:
             ]
         for some in chunks(waiting, _RENDERED_TOGETHER):
             with run.transaction() as tx:
+                # Since the digest was made, a consultant may have lost a client.
+                run.count("cancelled", tx.execute(statement(PACKAGE, "cancel_in_digests"), ids=list(some)))
                 rows = tx.rows(statement(PACKAGE, "digest_contents"), ids=list(some), most=MOST_ENTRIES)
             _claim_rendered(run, mail, rows)
 

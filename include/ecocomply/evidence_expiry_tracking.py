@@ -30,9 +30,10 @@ def track_expiry(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a
     """Tell of each item of evidence the most urgent mark that it has crossed, once; not of what has expired."""
     for days in range(MARKS[-1] + 1):
         mark = next(one for one in MARKS if days <= one)
-        day = run.today + timedelta(days=days)
+        nearer = [one for one in MARKS if one < mark]
+        which: dict[str, Any] = {"day": run.today + timedelta(days=days), "nearer": nearer}
         # A day at a time, which is the order of the index.
-        for page in pages(run, statement(PACKAGE, "evidence_expiring"), day=day):
+        for page in pages(run, statement(PACKAGE, "evidence_expiring"), **which):
             run.count("processed", len(page))
             notify(run, [_notice(row, days, mark) for row in page])
 

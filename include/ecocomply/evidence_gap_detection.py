@@ -1,7 +1,7 @@
 """Gaps: deadlines ahead whose evidence is missing, has expired or was not approved, and how grave that is by the days.
 
-A deadline has one open gap. It becomes graver as the days go by, never milder; sufficient evidence, or the deadline's
-end, resolves it. What has passed without being completed stays open, as CRITICAL.
+A deadline has one open gap. For one due date it becomes graver as the days go by, never milder; sufficient evidence, or
+the deadline's end, resolves it. What has passed without being completed stays open, as CRITICAL.
 """
 
 from __future__ import annotations

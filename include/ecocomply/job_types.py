@@ -38,6 +38,8 @@ class JobDag:
 
     `timeout` is the work of one attempt and `heartbeat` the time between two heartbeats, in seconds; both are
     those of the largest kind of document where they depend on it. `attempts` is the most that a row may have.
+    `service_only` is the platform's own work for everybody, which nobody's claims can narrow: whoever asks for it
+    only has it done now, and it acts as the service.
     """
 
     dag_id: str
@@ -47,6 +49,7 @@ class JobDag:
     timeout: int = 300
     attempts: int = 3
     heartbeat: int = 60
+    service_only: bool = False
 
     @property
     def delays(self) -> tuple[int, ...]:
@@ -58,8 +61,12 @@ IMPORT_PREVIEW = JobDag(
     "ecocomply_excel_import_preview", EXCEL_IMPORT, "document-processing", timeout=60, heartbeat=30
 )
 IMPORT_COMMIT = JobDag("ecocomply_excel_import_commit", EXCEL_IMPORT, "document-processing", heartbeat=30)
-DIGEST_DAILY = JobDag("ecocomply_digest_delivery_daily", DIGEST, "digest-delivery", timeout=3600)
-DIGEST_WEEKLY = JobDag("ecocomply_digest_delivery_weekly", DIGEST, "digest-delivery", timeout=3600)
+DIGEST_DAILY = JobDag(
+    "ecocomply_digest_delivery_daily", DIGEST, "digest-delivery", timeout=3600, service_only=True
+)
+DIGEST_WEEKLY = JobDag(
+    "ecocomply_digest_delivery_weekly", DIGEST, "digest-delivery", timeout=3600, service_only=True
+)
 
 # fmt: off
 JOB_DAGS = (
@@ -85,6 +92,7 @@ JOB_DAGS = (
         "LOW",
         60,
         2,
+        service_only=True,
     ),
     JobDag("ecocomply_process_escalations", "PROCESS_ESCALATIONS", "escalation-processing", "HIGH", 600),
     JobDag("ecocomply_auto_create_renewal_workflows", "AUTO_CREATE_RENEWAL_WORKFLOWS", "permit-workflows"),
@@ -129,7 +137,13 @@ JOB_DAGS = (
     JobDag("ecocomply_evidence_expiry_tracking", "evidence-expiry-tracking-job", "evidence-tracking"),
     JobDag("ecocomply_recurring_task_generation", "recurring-task-generation-job", "recurring-tasks"),
     JobDag("ecocomply_report_generation", "report-generation-job", "report-generation", timeout=600),
-    JobDag("ecocomply_notification_delivery", "notification-delivery-job", "notification-delivery", "HIGH"),
+    JobDag(
+        "ecocomply_notification_delivery",
+        "notification-delivery-job",
+        "notification-delivery",
+        "HIGH",
+        service_only=True,
+    ),
     DIGEST_DAILY,
     DIGEST_WEEKLY,
     JobDag("ecocomply_evidence_retention", "evidence-retention-job", "evidence-retention", "LOW", 3600),

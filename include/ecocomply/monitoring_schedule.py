@@ -30,6 +30,11 @@ Outside = NothingOutside
 DAYS_AHEAD = 90
 """How far ahead deadlines are made, in days."""
 
+COUNTS = (
+    "schedules_created", "deadlines_created", "deadline_dates_updated", "deadlines_retired", "deadlines_restored"
+)  # fmt: skip
+"""What scheduling an obligation may do: retire its deadlines of a former series, and restore them with it."""
+
 
 def schedule_obligations(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Give each obligation its next date, a schedule, and its deadlines up to 90 days ahead."""
@@ -65,7 +70,7 @@ def _schedule(run: Run, page: Sequence[Row[Any]]) -> list[tuple[Row[Any], str]]:
             reasons[ids[0]] = row_error(error)
             raise
         if made is not None:
-            for name in ("schedules_created", "deadlines_created", "deadline_dates_updated"):
+            for name in COUNTS:
                 run.count(name, getattr(made, name))
 
     unusable = {row.id: row.unusable for row in page if row.unusable is not None}

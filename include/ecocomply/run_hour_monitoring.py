@@ -42,6 +42,8 @@ class Window(NamedTuple):
     so_far: str
     seen: Decimal
     """The hours of before the adoption: the thresholds that these had reached are history."""
+    told: int | None
+    """The highest threshold that anybody was told of: a lower one is no news."""
 
 
 class Reached(NamedTuple):
@@ -117,7 +119,7 @@ def _narrowed(run: Run) -> dict[str, Any]:
 
 
 def _which(run: Run) -> dict[str, Any]:
-    return {"today": run.today} | _narrowed(run)
+    return {"today": run.today, "thresholds": list(THRESHOLDS)} | _narrowed(run)
 
 
 def _total(run: Run) -> int:
@@ -134,6 +136,7 @@ def _windows(run: Run, row: Row[Any]) -> Iterator[Window]:
             row.annual_run_hour_limit,
             "Year-to-date",
             row.seen_year_hours,
+            row.told_annual,
         )
     if run.params["check_monthly"]:
         yield Window(
@@ -143,6 +146,7 @@ def _windows(run: Run, row: Row[Any]) -> Iterator[Window]:
             row.monthly_run_hour_limit,
             "Month-to-date",
             row.seen_month_hours,
+            row.told_monthly,
         )
 
 
@@ -157,7 +161,7 @@ def _reached(run: Run, row: Row[Any], errors: list[RowError]) -> Iterator[Reache
             errors.append(_error(row, f"{window.name}: {error}"))
             continue
         threshold = next((one for one in THRESHOLDS if percent >= one), None)
-        if threshold is not None and seen < threshold:
+        if threshold is not None and seen < threshold and (window.told or 0) <= threshold:
             yield Reached(window, percent, threshold)
 
 

@@ -46,7 +46,7 @@ def update_breach_durations(run: Run, outside: NothingOutside) -> None:  # noqa:
 
 def escalate_breaches(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a step's form
     """Tell of each breach that has reached 12, 24 or 48 hours; of several of these the highest, once."""
-    look, which = statement(PACKAGE, "breaches_to_escalate"), _which(run)
+    look, which = statement(PACKAGE, "breaches_to_escalate"), {"today": run.today} | _which(run)
     size = int(run.params["batch_size"])
 
     def escalate(tx: Transaction, ids: Sequence[UUID]) -> None:

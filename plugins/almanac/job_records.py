@@ -30,7 +30,8 @@ MakeRun = Callable[[], Run]
 def recorded(context: Mapping[str, Any], make_run: MakeRun) -> Generator[Run | None]:
     """Let one try of a task be an attempt of its run's job: its row is there, kept alive, and told of a failure.
 
-    Yields the run as the try has it: under the claims of the user who asked, its progress in the row; None where the
+    Yields the run as the try has it: under the claims of the user who asked (unless the
+    job is the platform's own), its progress in the row; None where the
     DAG's runs have no row. Raises CalledOff if a person has called the job off; the attempt's own errors are
     those of `include.ecocomply.job_records.attempts.attempt`.
     """
@@ -85,7 +86,7 @@ def _attempt(context: Mapping[str, Any], run: Run) -> Generator[JobAttempt]:
 
 
 def _as_asked(run: Run, held: JobAttempt) -> Run:
-    from include.ecocomply.access import as_user  # noqa: PLC0415 - not at parse time
+    from include.ecocomply.access import as_asked  # noqa: PLC0415 - not at parse time
 
     told = replace(run, progress=held.progress)
-    return told if held.created_by is None else as_user(told, held.created_by)
+    return as_asked(told, held.dag, held.created_by)

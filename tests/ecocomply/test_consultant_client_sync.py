@@ -13,7 +13,9 @@ import pytest
 from sqlalchemy import Row
 
 from include.ecocomply import consultant_client_sync
-from include.job import NothingOutside
+from include.ecocomply.access import as_user
+from include.errors import BadInput
+from include.job import NothingOutside, perform
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
@@ -55,6 +57,13 @@ class Consultancy(Rows):
         """Run the job in full for every consultant, unless told otherwise."""
         wanted = {"consultant_id": None, "sync_type": "FULL"} | params
         return self.perform(consultant_client_sync, NothingOutside(), as_of, **wanted)
+
+    def ask(self, user: UUID, **params: Any) -> Run:
+        """Run the job as a user asked for it."""
+        wanted = {"consultant_id": None, "sync_type": "FULL"} | params
+        run = as_user(self.run(AS_OF, consultant_client_sync.NAME, **wanted), user)
+        perform(consultant_client_sync, run, NothingOutside())
+        return run
 
     def seen(self, user: UUID | None = None) -> Row[Any]:
         """Return the one row of a consultant's dashboard."""
@@ -236,6 +245,70 @@ def test_what_is_no_client_any_more_is_no_longer_seen(rows: Consultancy) -> None
     (assignment,) = rows.statuses()
     rows.change("consultant_client_assignments", assignment, status="INACTIVE")
     assert rows.sync().counts["clients_removed"] == 1
+    assert not rows.all("consultant_dashboard")
+
+
+@pytest.mark.parametrize("sync_type", ["DASHBOARD", "FULL"])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "DELETE FROM user_roles WHERE role = 'CONSULTANT'",
+        "UPDATE users SET is_active = FALSE; UPDATE consultant_client_assignments SET status = 'INACTIVE'",
+        "UPDATE users SET deleted_at = now(); UPDATE consultant_client_assignments SET status = 'INACTIVE'",
+        f"UPDATE companies SET deleted_at = '{AS_OF}' WHERE name = 'Acme'",
+    ],
+    ids=["the role is lost", "not active", "deleted", "the client is deleted"],
+)
+def test_figures_of_a_client_that_is_gone_are_removed(rows: Consultancy, ends: str, sync_type: str) -> None:
+    """Whoever is skipped as no consultant, and whatever part is asked for, keeps no other company's figures."""
+    rows.sync()
+    for statement in ends.split("; "):
+        rows.run_sql(statement)
+    assert rows.sync(AS_OF + DAY, sync_type=sync_type).counts["clients_removed"] == 1
+    assert not rows.all("consultant_dashboard")
+
+
+def test_a_client_that_is_to_be_deleted_later_is_one_still(rows: Consultancy) -> None:
+    """As of the day of the run, not of today."""
+    rows.sync()
+    rows.change("companies", rows.company, deleted_at=AS_OF + 2 * DAY)
+    assert rows.sync(AS_OF + DAY).counts["clients_removed"] == 0
+    assert rows.seen().synced_at == AS_OF + DAY
+
+
+@pytest.mark.parametrize("sync_type", ["ASSIGNMENTS", "DASHBOARD", "FULL"])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_consultant_asks_for_the_own_clients(rows: Consultancy, sync_type: str, named: bool) -> None:  # noqa: FBT001 - a case
+    """Ruling 14: the books are the service's, and whose they are the consultant's own claims decide."""
+    second = rows.consultant("second")
+    rows.assign(second)
+    gone = rows.add("companies", name="Gone", deleted_at=AS_OF)
+    mine, theirs = rows.assign(rows.cora, gone), rows.assign(second, gone)
+    rows.deadline(-1)
+    run = rows.ask(rows.cora, sync_type=sync_type, consultant_id=str(rows.cora) if named else None)
+    assert run.counts["failed"] == 0
+    assert {row.consultant_id for row in rows.all("consultant_dashboard")} == (
+        set() if sync_type == "ASSIGNMENTS" else {rows.cora}
+    )
+    assert rows.statuses()[mine][0] == ("ACTIVE" if sync_type == "DASHBOARD" else "INACTIVE")
+    assert rows.statuses()[theirs][0] == "ACTIVE"
+    assert {row.user_id for row in rows.all("notifications")} == (
+        {rows.cora} if sync_type == "FULL" else set()
+    )
+    if sync_type != "ASSIGNMENTS":
+        assert rows.seen().overdue_count == 1
+
+
+def test_nobody_asks_for_another_consultants(rows: Consultancy) -> None:
+    """The payload widens nothing: it is refused for good, and no row is touched."""
+    second = rows.consultant("second")
+    rows.assign(second)
+    for sync_type in ("ASSIGNMENTS", "DASHBOARD", "FULL"):
+        with pytest.raises(BadInput, match="may not sync"):
+            rows.ask(second, sync_type=sync_type, consultant_id=str(rows.cora))
+    owner = rows.user("owner", "OWNER")
+    run = rows.ask(owner)
+    assert run.notes
     assert not rows.all("consultant_dashboard")
 
 

@@ -105,6 +105,41 @@ def test_a_moved_deadline_is_warned_of_anew(rows: Rows) -> None:
     }
 
 
+def test_an_overdue_deadline_that_is_moved_is_warned_of_as_any(rows: Rows) -> None:
+    """The date decides, not the status: all four marks of the new date, though statuses follow only afterwards."""
+    key = deadline(rows, -2, "OVERDUE")
+    rows.change("deadlines", key, due_date=TODAY + 7 * DAY)
+    for days in range(9):
+        perform(rows, AS_OF + days * DAY)
+    mails = [row.subject for row in rows.all("notifications", "created_at") if row.channel == "EMAIL"]
+    assert mails == [f"Due {when}: Stack test" for when in ("in 7 days", "in 3 days", "tomorrow", "today")]
+
+
+def test_an_older_day_tells_of_no_milder_mark(rows: Rows) -> None:
+    """After “tomorrow” nobody hears “in 7 days” of the same date, whoever is assigned by then."""
+    key = deadline(rows, 1)
+    perform(rows)
+    before = rows.all("notifications", "id")
+    (obligation,) = (row.obligation_id for row in rows.all("deadlines") if row.id == key)
+    rows.change("obligations", obligation, assigned_to=rows.user("bea", "STAFF"))
+    for days in (1, 2, 6):
+        perform(rows, AS_OF - days * DAY)
+    assert rows.all("notifications", "id") == before
+
+
+def test_an_older_day_leaves_what_was_found_to_have_passed(rows: Rows) -> None:
+    """A breach that was told of stays overdue, and is not warned of; moved past the find, it is."""
+    key = deadline(rows, -1, "OVERDUE")
+    rows.change("deadlines", key, breach_notification_sent=True, breach_detected_at=AS_OF)
+    perform(rows, AS_OF - 2 * DAY)
+    assert statuses(rows) == ["OVERDUE"]
+    assert not rows.all("notifications")
+    rows.change("deadlines", key, due_date=TODAY)
+    perform(rows)
+    assert statuses(rows) == ["DUE_SOON"]
+    assert {row.subject for row in rows.all("notifications")} == {"Due today: Stack test"}
+
+
 def test_the_assignee_else_the_site(rows: Rows) -> None:
     """Who is assigned is told; if they have left, or nobody is, the site's managers are; a new assignee is too."""
     ana, gone = rows.user("ana", "STAFF"), rows.user("gone", "STAFF", is_active=False)
@@ -153,7 +188,6 @@ def test_without_a_phone_the_sms_is_a_counted_skip(rows: Rows) -> None:
     [
         ("COMPLETED", {}),
         ("NOT_APPLICABLE", {}),
-        ("OVERDUE", {}),
         ("PENDING", {"deleted_at": AS_OF}),
         ("PENDING", {"status": "NOT_APPLICABLE"}),
         ("PENDING", {"status": "COMPLETED", "frequency": "ONE_TIME"}),
@@ -177,16 +211,23 @@ def test_what_nobody_waits_for(rows: Rows, status: str, obligation: dict[str, An
         (-1, "DUE_SOON", "OVERDUE"),
         (-1, "COMPLETED", "COMPLETED"),
         (-1, "NOT_APPLICABLE", "NOT_APPLICABLE"),
-        (4, "DUE_SOON", "DUE_SOON"),
+        (4, "DUE_SOON", "PENDING"),
+        (4, "OVERDUE", "PENDING"),
+        (3, "OVERDUE", "DUE_SOON"),
+        (0, "OVERDUE", "DUE_SOON"),
+        (-1, "OVERDUE", "OVERDUE"),
+        (4, "COMPLETED", "COMPLETED"),
+        (4, "NOT_APPLICABLE", "NOT_APPLICABLE"),
     ],
 )
 def test_status(rows: Rows, days: int, before: str, after: str) -> None:
-    """Three days before it is due soon, as on the day itself; overdue is from the day after."""
+    """Three days before it is due soon, as on the day itself; overdue is from the day after; moved, it goes back."""
     deadline(rows, days, before)
     run = perform(rows)
     assert statuses(rows) == [after]
     assert run.counts["due_soon"] == (after == "DUE_SOON" != before)
     assert run.counts["overdue"] == (after == "OVERDUE" != before)
+    assert run.counts["pending"] == (after == "PENDING" != before)
     before_rows = rows.all("deadlines")
     perform(rows)
     assert rows.all("deadlines") == before_rows

@@ -224,12 +224,26 @@ def test_a_miss_that_is_found_late_is_urgent(rows: Rows) -> None:
 
 
 def test_a_moved_target_is_missed_anew(rows: Rows) -> None:
-    """A mark from before the target was of an earlier one; an application's own mark on its day counts."""
+    """A mark from before the target had passed was of an earlier one, the target's own day included.
+
+    An application's own mark of a later day counts.
+    """
     moved = deadline(rows, -9, sla_target_date=TODAY - DAY, sla_breached_at=AS_OF - 2 * DAY)
-    marked = deadline(rows, -9, sla_target_date=TODAY - DAY, sla_breached_at=AS_OF - DAY)
+    to_its_day = deadline(rows, -9, sla_target_date=TODAY - DAY, sla_breached_at=AS_OF - DAY)
+    marked = deadline(rows, -9, sla_target_date=TODAY - 2 * DAY, sla_breached_at=AS_OF - DAY)
     perform(rows)
-    assert standing(rows, moved).sla_breached_at == AS_OF
+    assert standing(rows, moved).sla_breached_at == standing(rows, to_its_day).sla_breached_at == AS_OF
     assert standing(rows, marked).sla_breached_at == AS_OF - DAY
+
+
+def test_a_target_extended_to_the_day_of_the_find_is_missed_again(rows: Rows) -> None:
+    """The platform's own mark stands on that day: the extension passes the next day, and is told of."""
+    key = deadline(rows, -40, sla_target_date=TODAY - DAY)
+    assert perform(rows).counts["sla_misses"] == 1
+    rows.change("deadlines", key, sla_target_date=TODAY)
+    assert perform(rows).counts["sla_misses"] == 0
+    assert perform(rows, AS_OF + DAY).counts["sla_misses"] == 1
+    assert perform(rows, AS_OF + 5 * DAY).counts["sla_misses"] == 0
 
 
 def test_a_second_run_writes_nothing(rows: Rows) -> None:

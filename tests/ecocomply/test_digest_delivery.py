@@ -136,6 +136,66 @@ def test_each_frequency_has_its_digest(world: World, frequency: str, job: Any, i
     assert len(world.mail.delivered) == len(world.rows.all("digests")) == is_told
 
 
+def consultant(world: World) -> tuple[UUID, UUID]:
+    """Add a consultant who wants digests, and return the consultancy and the consultant."""
+    office = world.rows.add("companies", name="Consultancy")
+    cora = world.reader("cora", company=office)
+    world.rows.add("user_roles", user_id=cora, role="CONSULTANT")
+    world.rows.add("consultant_client_assignments", consultant_id=cora, company_id=world.rows.company)
+    return office, cora
+
+
+LOST = (
+    "UPDATE consultant_client_assignments SET status = 'INACTIVE'",
+    "DELETE FROM user_roles",
+)
+
+
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("has_more", [True, False])
+def test_a_digest_tells_nothing_of_a_former_client(world: World, lost: str, has_more: bool) -> None:  # noqa: FBT001 - a case
+    """It is another company's secret; delivery cancels it and says why."""
+    office, cora = consultant(world)
+    world.waiting(cora, subject="Of the client")
+    if has_more:
+        world.waiting(cora, subject="Own", company_id=office)
+    world.rows.run_sql(lost)
+    world.perform()
+    assert len(world.mail.delivered) == len(world.rows.all("digests")) == has_more
+    assert all("Of the client" not in mail.text for mail in world.mail.delivered)
+    outside = notification_delivery.Outside(world.mail, FakeTexts(), FakePushes(), LINKS, world.alerts)
+    world.rows.perform(notification_delivery, outside)
+    assert ("Of the client", "CANCELLED", "the user no longer looks after this company") in world.standing()
+
+
+def test_a_client_that_is_lost_before_the_digest_is_claimed(world: World) -> None:
+    """A digest may wait for days while the provider is out of reach; what it no longer may tell is cancelled."""
+    office, cora = consultant(world)
+    world.waiting(cora, subject="Of the client")
+    world.waiting(cora, subject="Own", company_id=office)
+    run = world.rows.run(job=daily.NAME)
+    outside = Outside(world.mail, world.alerts)
+    daily.STEPS[0](run, outside)
+    assert len(world.rows.all("digests")) == 1
+    world.rows.run_sql(LOST[0])
+    for step in daily.STEPS[1:]:
+        step(run, outside)
+    assert world.standing() == [
+        ("Of the client", "CANCELLED", "the user no longer looks after this company"),
+        ("Own", "DELIVERED", "stands in the daily digest"),
+    ]
+    assert "Of the client" not in world.mail.delivered[0].text
+    assert run.counts["cancelled"] == 1
+
+
+def test_a_digest_tells_a_consultant_of_clients(world: World) -> None:
+    """An active assignment, and the role, are what it takes."""
+    _, cora = consultant(world)
+    world.waiting(cora, subject="Of the client")
+    world.perform()
+    assert "Of the client" in world.mail.delivered[0].text
+
+
 @pytest.mark.parametrize(
     ("day", "monday"),
     [("2026-11-23", "2026-11-23"), ("2026-11-29", "2026-11-23"), ("2026-11-30", "2026-11-30")],

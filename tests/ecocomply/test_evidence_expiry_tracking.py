@@ -101,6 +101,18 @@ def test_missed_marks_are_not_told_late(rows: Rows) -> None:
     assert len(rows.all("notifications")) == 2
 
 
+def test_an_older_day_tells_of_no_milder_mark(rows: Rows) -> None:
+    """After the last week's mark nobody hears of the 30 days' one for the same date; for another date they do."""
+    key = evidence(rows, 6)
+    perform(rows)
+    for days in (4, 10, 20):
+        perform(rows, AS_OF - days * DAY)
+    assert len(rows.all("notifications")) == 2
+    rows.change("evidence_items", key, expiry_date=TODAY + 7 * DAY)
+    perform(rows, AS_OF - 20 * DAY)
+    assert len(rows.all("notifications")) == 4
+
+
 def test_a_moved_expiry_is_told_anew(rows: Rows) -> None:
     """The key holds the date."""
     key = evidence(rows, 30)

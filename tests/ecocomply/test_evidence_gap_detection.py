@@ -182,6 +182,39 @@ def test_only_worse_is_taken(rows: Rows) -> None:
     assert run.counts["gaps_updated"] == 1
 
 
+@pytest.mark.parametrize(
+    ("days", "severity", "subjects"),
+    [
+        (40, "LOW", 1),
+        (20, "MEDIUM", 1),
+        (10, "HIGH", 2),
+        (6, "CRITICAL", 2),
+    ],
+)
+def test_a_moved_date_starts_anew(rows: Rows, days: int, severity: str, subjects: int) -> None:
+    """What was grave for the former date is as grave as the new one is near, and people are told for it."""
+    key = deadline(rows, 5)
+    perform(rows)
+    rows.change("deadlines", key, due_date=TODAY + days * DAY)
+    perform(rows)
+    assert gaps(rows) == [("NO_EVIDENCE", severity, False)]
+    found = [row for row in rows.all("notifications") if row.channel == "EMAIL"]
+    assert len({row.dedupe_key for row in found}) == subjects
+    before = rows.all("evidence_gaps", "id"), rows.all("notifications", "id")
+    perform(rows)
+    assert (rows.all("evidence_gaps", "id"), rows.all("notifications", "id")) == before
+    perform(rows, AS_OF + (days + 1) * DAY)
+    assert gaps(rows) == [("NO_EVIDENCE", "CRITICAL", False)]
+    assert any(f"{TODAY + days * DAY}" in row.dedupe_key for row in rows.all("notifications"))
+
+
+def test_an_overdue_deadline_that_is_moved_has_its_gap(rows: Rows) -> None:
+    """The date decides, whatever the status still says."""
+    deadline(rows, 5, "OVERDUE")
+    perform(rows)
+    assert gaps(rows) == [("NO_EVIDENCE", "CRITICAL", False)]
+
+
 def test_evidence_resolves_it_and_a_new_lack_is_a_new_gap(rows: Rows) -> None:
     """Approved evidence ends the gap as of the run; when it expires there is another one."""
     key = deadline(rows, 20)

@@ -323,3 +323,95 @@ def test_progress_is_told(rows: Rows) -> None:
     run.progress = lambda current, total, *_, **__: told.append((current, total))
     monitoring_schedule.schedule_obligations(run, NothingOutside())
     assert told == [(3, 3)]
+
+
+def open_dates(rows: Rows) -> list[date]:
+    """Return the due dates that still apply."""
+    return [row.due_date for row in rows.all("deadlines", "due_date") if row.status != "NOT_APPLICABLE"]
+
+
+@pytest.mark.parametrize(
+    ("change", "present"),
+    [
+        ({"base_date": date(2026, 11, 15)}, [date(2026, 12, 15), date(2027, 1, 15), date(2027, 2, 15)]),
+        ({"frequency": "QUARTERLY"}, [date(2027, 2, 1)]),
+        ({"frequency": "ANNUAL"}, []),
+        ({"frequency": "ONE_TIME", "base_date": date(2027, 1, 9)}, [date(2027, 1, 9)]),
+    ],
+)
+def test_a_changed_series_retires_the_former_ones_deadlines(
+    rows: Rows, change: dict[str, Any], present: list[date]
+) -> None:
+    """Else people are told of breaches on days on which nothing is due; changed back, they are due again."""
+    former = [date(2026, 12, 1), date(2027, 1, 1), date(2027, 2, 1)]
+    key = obligation(rows, "MONTHLY", date(2026, 11, 1), created_at=AS_OF)
+    other = obligation(rows, "MONTHLY", date(2026, 11, 1), created_at=AS_OF)
+    perform(rows)
+    assert open_dates(rows) == sorted([*former, *former])
+    rows.change("obligations", key, **change)
+    run = perform(rows)
+    assert open_dates(rows) == sorted([*former, *present])
+    assert run.counts["deadlines_retired"] == len({*former} - {*present})
+    assert due_dates(rows, other) == former
+    before = [rows.all(table, "id") for table in ("obligations", "schedules", "deadlines")]
+    perform(rows)
+    assert [rows.all(table, "id") for table in ("obligations", "schedules", "deadlines")] == before
+    rows.change("obligations", key, frequency="MONTHLY", base_date=date(2026, 11, 1))
+    run = perform(rows)
+    assert open_dates(rows) == sorted([*former, *former])
+    assert run.counts["deadlines_restored"] == len({*former} - {*present})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"status": "COMPLETED", "completed_at": AS_OF},
+        {"status": "OVERDUE"},
+        {"breach_notification_sent": True, "breach_detected_at": AS_OF},
+        {"due_date": date(2026, 12, 3)},
+        {"due_date": TODAY, "compliance_period_end": TODAY},
+        {"schedule_id": None},
+    ],
+)
+def test_what_somebody_had_a_hand_in_is_not_retired(rows: Rows, values: dict[str, Any]) -> None:
+    """Done, told of, moved by a person, past or due today, or made by somebody else: it stays as it is."""
+    key = obligation(rows, "MONTHLY", date(2026, 11, 1), created_at=AS_OF)
+    perform(rows)
+    (first, *_) = rows.all("deadlines", "due_date")
+    rows.change("deadlines", first.id, **values)
+    rows.change("obligations", key, base_date=date(2026, 11, 15))
+    perform(rows)
+    (kept,) = (row for row in rows.all("deadlines") if row.id == first.id)
+    assert kept.status == values.get("status", "PENDING")
+
+
+def test_what_does_not_apply_by_a_persons_word_stays_so(rows: Rows) -> None:
+    """Neither a change of the series nor its taking back asks for it again."""
+    key = obligation(rows, "MONTHLY", date(2026, 11, 1), created_at=AS_OF)
+    perform(rows)
+    (first, *_) = rows.all("deadlines", "due_date")
+    rows.change("deadlines", first.id, status="NOT_APPLICABLE")
+    for base in (date(2026, 11, 15), date(2026, 11, 1)):
+        rows.change("obligations", key, base_date=base)
+        perform(rows)
+    assert first.due_date not in open_dates(rows)
+
+
+@pytest.mark.parametrize("made", ["schedule_id", "deadline_id"])
+def test_what_a_rule_has_made_is_the_rules(rows: Rows, made: str) -> None:
+    """A schedule that a rule has set says nothing of the obligation's own series; a rule's deadline is in no series."""
+    key = obligation(rows, "MONTHLY", date(2026, 11, 1), created_at=AS_OF)
+    perform(rows)
+    (first, *_) = rows.all("deadlines", "due_date")
+    rule = rows.add(
+        "recurrence_trigger_rules", company_id=rows.company, rule_name="r", trigger_type="SCHEDULED",
+        target_entity_type="DEADLINE", rule_config={}, template_data={},
+    )  # fmt: skip
+    rows.add(
+        "recurrence_trigger_executions", company_id=rows.company, trigger_rule_id=rule, execution_date=TODAY,
+        execution_result="SUCCESS", **{made: {"schedule_id": first.schedule_id, "deadline_id": first.id}[made]},
+    )  # fmt: skip
+    rows.change("obligations", key, base_date=date(2026, 11, 15))
+    run = perform(rows)
+    assert first.due_date in open_dates(rows)
+    assert run.counts["deadlines_retired"] == (0 if made == "schedule_id" else 2)

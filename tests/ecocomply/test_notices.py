@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
 from include.ecocomply import recipients
 from include.ecocomply.access import act_as_user
@@ -287,6 +288,60 @@ def test_a_users_job_tells_the_own_company_alone(rows: Rows) -> None:
     each_chunk(run, [own, replace(foreign, values={**own.values, "site_id": rows.site})], change)
     assert told(rows) == ["ana"]
     assert run.counts["without_recipient"] == 1
+
+
+def test_whom_a_job_tells_does_not_depend_on_who_started_it(rows: Rows) -> None:
+    """A client's user sees no row of its consultants, and they are told all the same: those of the company alone."""
+    ana = rows.user("ana")
+    office, other = rows.add("companies", name="Consultancy"), rows.add("companies", name="Other")
+    cora = rows.user("cora", "CONSULTANT", company=office, phone=" +44 1 ")
+    named = [cora]
+    for name, client, more in (
+        ("of another", other, {}),
+        ("former", rows.company, {"status": "INACTIVE"}),
+        ("gone", rows.company, {}),
+    ):
+        user = rows.user(name, "CONSULTANT", company=office, is_active=name != "gone")
+        rows.add("consultant_client_assignments", consultant_id=user, company_id=client, **more)
+        named.append(user)
+    rows.add("consultant_client_assignments", consultant_id=cora, company_id=rows.company)
+    found = []
+    for by in (None, ana, cora):
+        run = rows.run()
+        with run.transaction() as tx:
+            if by is not None:
+                act_as_user(tx, by)
+            notice = rows.notice(named=named, channels=["EMAIL", "SMS"])
+            tell(run, tx, [notice, rows.notice(recipients=recipients.CLIENTS_CONSULTANTS)])
+        found.append(
+            sorted((row.user_id, row.channel, row.recipient_email, row.recipient_phone)
+                   for row in rows.all("notifications"))
+        )  # fmt: skip
+        rows.run_sql("DELETE FROM notifications")
+    assert found[0] == found[1] == found[2]
+    assert {(user, phone) for user, _, _, phone in found[0]} == {(cora, "+44 1")}
+
+
+def test_who_has_lost_the_consultants_role_is_not_told(rows: Rows) -> None:
+    """An assignment is ended by the sync, once a day; what may be seen ends with the role, and so does what is told."""
+    office = rows.add("companies", name="Consultancy")
+    mere = rows.user("mere", "STAFF", company=office)
+    rows.add("consultant_client_assignments", consultant_id=mere, company_id=rows.company)
+    notify(rows.run(), [rows.notice(named=[mere])])
+    assert told(rows) == []
+
+
+def test_a_user_may_not_ask_for_the_consultants_of_others(rows: Rows) -> None:
+    """The function works with its owner's rights: it must not tell more than the claims allow."""
+    other, office = rows.add("companies", name="Other"), rows.add("companies", name="Consultancy")
+    ana = rows.user("ana")
+    cora = rows.user("cora", "CONSULTANT", company=office)
+    for client in (rows.company, other):
+        rows.add("consultant_client_assignments", consultant_id=cora, company_id=client)
+    with rows.run().transaction() as tx:
+        act_as_user(tx, ana)
+        seen = tx.rows(text("SELECT company_id, user_id FROM ecocomply_consultants()"))
+    assert [tuple(row) for row in seen] == [(rows.company, cora)]
 
 
 def test_many_are_told_by_few_statements(rows: Rows) -> None:

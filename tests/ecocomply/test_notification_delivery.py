@@ -100,6 +100,73 @@ def test_each_channel_carries_its_notification(world: World) -> None:
     assert world.of("IN_APP").delivered_at is not None
 
 
+GONE = "the user no longer looks after this company"
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_told"),
+    [
+        ("UPDATE users SET full_name = 'Cora'", True),
+        ("UPDATE consultant_client_assignments SET status = 'INACTIVE'", False),
+        ("DELETE FROM consultant_client_assignments", False),
+        ("DELETE FROM user_roles", False),
+    ],
+)
+@pytest.mark.parametrize("status", ["PENDING", "RETRYING"])
+def test_who_no_longer_looks_after_a_company_hears_of_it_no_more(
+    world: World,
+    status: str,
+    ends: str,
+    is_told: bool,  # noqa: FBT001 - a case
+) -> None:
+    """What was written for a consultant while the company was a client is another company's secret afterwards."""
+    rows = world.rows
+    office = rows.add("companies", name="Consultancy")
+    cora = rows.user("cora", "CONSULTANT", company=office, phone="+44 1")
+    rows.add("consultant_client_assignments", consultant_id=cora, company_id=rows.company)
+    for channel in ("EMAIL", "SMS", "IN_APP"):
+        rows.notification(cora, channel=channel, status=status)
+    own = rows.notification(cora, company_id=office)
+    rows.run_sql(ends)
+    world.perform()
+    standing = {row.id: (row.status, row.status_reason) for row in rows.all("notifications")}
+    assert standing.pop(own)[0] == "SENT"
+    if is_told:
+        assert {status for status, _ in standing.values()} == {"SENT", "DELIVERED"}
+    else:
+        assert set(standing.values()) == {("CANCELLED", GONE)}
+        assert (len(world.mail.delivered), len(world.texts.sent)) == (1, 0)
+
+
+@pytest.mark.parametrize("step", ["look", "claim"])
+def test_a_client_that_is_lost_on_the_way(world: World, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked again where what is due is looked for and where it is claimed; the next run says why."""
+    rows = world.rows
+    office = rows.add("companies", name="Consultancy")
+    cora = rows.user("cora", "CONSULTANT", company=office)
+    rows.add("consultant_client_assignments", consultant_id=cora, company_id=rows.company)
+    rows.notification(cora)
+    run = rows.run(job=job.NAME)
+    job.settle_without_provider(run, world.outside)
+    linked: list[Any] = []
+
+    def url(links: UnsubscribeLinks, *of: Any) -> str:
+        lose()
+        linked.append(of)
+        return "https://public.ecocomply.test"
+
+    def lose() -> None:
+        rows.run_sql("UPDATE consultant_client_assignments SET status = 'INACTIVE'")
+
+    monkeypatch.setattr(UnsubscribeLinks, "url", url)
+    if step == "look":
+        lose()
+    job.claim_due(run, world.outside)
+    assert (len(linked), world.of().status) == (step == "claim", "PENDING")
+    world.perform()
+    assert (world.of().status, world.of().status_reason, world.mail.delivered) == ("CANCELLED", GONE, [])
+
+
 def test_the_most_urgent_goes_first_then_the_oldest(world: World) -> None:
     """Ruling: an urgent one overtakes what has waited longer."""
     ana = world.rows.user("ana")

@@ -80,6 +80,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"status": "CANCELLED", "status_reason": "the user is not active any more"},
         "not sent: the user is not active any more",
     ),
+    "a client that is lost": (
+        {"status": "CANCELLED", "status_reason": "the user no longer looks after this company"},
+        "not sent: the user no longer looks after this company",
+    ),
     "cancelled by an application": ({"status": "CANCELLED"}, "not sent: cancelled"),
     "no address": (
         {"status": "FAILED", "status_reason": "the user has no e-mail address", "has_copy": True},

@@ -10,8 +10,10 @@ from uuid import UUID
 import pytest
 
 from include.ecocomply import process_escalations
+from include.ecocomply.access import as_user
 from include.ecocomply.generator import generate
 from include.job import NothingOutside
+from include.job import perform as perform_job
 from include.run import EngineDatabase, Run
 from tests.ecocomply.rows import AS_OF, TODAY, Rows
 
@@ -65,6 +67,22 @@ def levels(rows: Rows, entity: UUID) -> list[int]:
 def told(rows: Rows) -> set[str]:
     """Return who was told by mail."""
     return {row.recipient_email.split("@")[0] for row in rows.all("notifications") if row.channel == "EMAIL"}
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_level_names_its_consultant_whoever_starts_it(rows: Rows, asked: bool) -> None:  # noqa: FBT001 - a case
+    """Whoever of the client asks for the job sees none of the consultancy's users: the level is told all the same."""
+    cora = rows.user("cora", "CONSULTANT", company=rows.add("companies", name="Consultancy"))
+    rows.add("consultant_client_assignments", consultant_id=cora, company_id=rows.company)
+    workflow(rows, 7, level_1_recipients=[cora])
+    overdue(rows, 7)
+    ana = rows.user("ana", "OWNER")
+    run = rows.run(AS_OF, process_escalations.NAME, **ALL)
+    run = as_user(run, ana) if asked else run
+    perform_job(process_escalations, run, NothingOutside())
+    assert told(rows) == {"cora"}
+    assert run.counts["invalid_recipients"] == 0
+    assert [row.escalated_to for row in rows.all("escalations")] == [[cora]]
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,31 @@ def test_the_year_and_the_month_apart(rows: Rows) -> None:
     ]
 
 
+def test_an_older_day_tells_of_no_lower_threshold(rows: Rows) -> None:
+    """After 100 % nobody hears of the 80 % that a day that is made up for had reached; the month apart."""
+    generator(rows, (TODAY - 9 * DAY, 410), (TODAY, 100), monthly_run_hour_limit=10_000)
+    job(rows)
+    run = job(rows, AS_OF - 5 * DAY)
+    assert [row.subject for row in mails(rows)] == ["Run-Hour Limit Breached"]
+    assert run.counts["threshold_breaches"] == 0
+
+
+def test_an_older_day_sets_back_no_hours(rows: Rows) -> None:
+    """The hours shown stay those of the latest day; those of the older day decide what it had reached."""
+    key = generator(rows, (date(2026, 10, 5), 85), (date(2026, 11, 24), 20), monthly_run_hour_limit=100)
+    job(rows)
+    assert hours(rows)[key] == (105, 20)
+    run = job(rows, datetime(2026, 10, 20, 7, tzinfo=UTC))
+    assert hours(rows)[key] == (105, 20)
+    assert run.counts["updated"] == 0
+    assert [(row.subject, row.metadata["window_start"]) for row in mails(rows)] == [
+        ("Run-Hour Limit 80% Warning", "2026-10-01")
+    ]
+    rows.add("run_hour_records", generator_id=key, recording_date=TODAY, hours_recorded=1)
+    job(rows, AS_OF + DAY)
+    assert hours(rows)[key] == (106, 21)
+
+
 def test_a_new_year_is_told_anew(rows: Rows) -> None:
     """The key holds the window: after the anniversary the same threshold is news again."""
     generator(rows, (date(2026, 5, 1), 480), (date(2026, 7, 1), 480), anniversary_date=date(2020, 6, 1))

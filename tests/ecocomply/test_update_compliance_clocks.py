@@ -107,10 +107,15 @@ def test_only_rows_that_change_are_written(rows: Rows) -> None:
         (0, [90, 30], 7),
         (-3, [], 7),
         (5, [7], None),
+        (29, [7], None),
+        (90, [30], None),
     ],
 )
 def test_marks_are_crossed(rows: Rows, days: int, sent: list[int], told: int | None) -> None:
-    """Ruling 4: the most urgent mark that is crossed and was not told goes out; milder missed ones do not."""
+    """Ruling 4: the most urgent mark that is crossed and was not told goes out; milder missed ones do not.
+
+    Nor afterwards, by a run of an older day.
+    """
     key = clock(rows, days, reminder_days=[90, 30, 7], reminders_sent=sent)
     run = perform(rows)
     assert run.counts["reminders"] == (told is not None)

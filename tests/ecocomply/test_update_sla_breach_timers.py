@@ -43,8 +43,8 @@ def breached(
     to = {"assigned_to": users[assigned] if assigned else None}
     obligation = rows.add("obligations", **(owner | to | (of or {})))
     given = {
-        "due_date": TODAY + timedelta(days=9), "status": "PENDING", "sla_target_date": TARGET,
-        "sla_breached_at": AS_OF - since,
+        "due_date": TODAY + timedelta(days=9), "status": "PENDING", "sla_breached_at": AS_OF - since,
+        "sla_target_date": min(TARGET, (AS_OF - since).date() - timedelta(days=1)),
     }  # fmt: skip
     return rows.add("deadlines", obligation_id=obligation, **(given | values))
 
@@ -158,6 +158,22 @@ def test_a_moved_target_is_another_breach(rows: Rows) -> None:
     )
     perform(rows)
     assert set(told(rows)) == {"SLA Breach Exceeds 48 Hours", "SLA Breach Exceeds 12 Hours"}
+
+
+@pytest.mark.parametrize(
+    ("days", "marked", "escalated"),
+    [(-3, 30, 1), (-2, 30, 1), (-1, 30, 0), (-1, 30 + 24, 0), (0, 30, 0), (30, 30, 0)],
+)
+def test_a_target_that_has_not_been_missed_is_not_escalated(
+    rows: Rows, days: int, marked: int, escalated: int
+) -> None:
+    """A target that was moved ahead keeps the mark of the former one, of which nobody is to hear any more.
+
+    Nor once it has passed: the mark has to be of a later day than the target, which is found missed anew.
+    """
+    breached(rows, marked * HOUR, sla_target_date=TODAY + timedelta(days=days))
+    assert perform(rows).counts["escalations"] == escalated
+    assert perform(rows, AS_OF + timedelta(days=1)).counts["escalations"] == escalated
 
 
 def test_without_a_target_the_due_date_counts(rows: Rows) -> None:

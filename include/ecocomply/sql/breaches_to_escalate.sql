@@ -16,6 +16,15 @@ CROSS JOIN LATERAL (
 ) AS reached
 WHERE d.sla_breached_at <= CAST(:as_of AS timestamptz) - interval '12 hours'
   AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
+  -- a target that was moved is none that was missed, until it has passed and is found missed anew; without a target
+  -- the application's word counts
+  AND (
+      d.sla_target_date IS NULL
+      OR (
+          d.sla_target_date < CAST(:today AS date)
+          AND CAST(d.sla_breached_at AT TIME ZONE 'UTC' AS date) > d.sla_target_date
+      )
+  )
   AND o.status <> 'NOT_APPLICABLE'
   AND o.deleted_at IS NULL
   AND (CAST(:company_id AS uuid) IS NULL OR d.company_id = CAST(:company_id AS uuid))

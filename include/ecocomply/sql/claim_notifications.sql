@@ -24,6 +24,16 @@ due AS (
       AND coalesce(n.next_attempt_at, '-infinity') <= now()
       AND u.is_active
       AND u.deleted_at IS NULL
+      AND (
+          u.company_id = n.company_id
+          OR EXISTS (
+              SELECT FROM consultant_client_assignments AS a
+              JOIN user_roles AS r ON r.user_id = a.consultant_id AND r.role::text = 'CONSULTANT'
+              WHERE a.consultant_id = u.id
+                AND a.company_id = n.company_id
+                AND a.status::text = 'ACTIVE'
+          )
+      )
       AND coalesce(p.is_enabled, TRUE)
     ORDER BY n.id
     FOR UPDATE OF n

@@ -7,7 +7,8 @@ CROSS JOIN LATERAL (
 LEFT JOIN sites AS s ON s.id = c.site_id
 WHERE c.status IN ('ACTIVE', 'OVERDUE')
   AND crossed.mark IS NOT NULL
-  AND NOT crossed.mark = ANY (c.reminders_sent)
+  -- after a more urgent mark of the same date a milder one is no news
+  AND NOT crossed.mark >= ANY (c.reminders_sent)
   AND (CAST(:company_id AS uuid) IS NULL OR c.company_id = CAST(:company_id AS uuid))
   AND (CAST(:site_id AS uuid) IS NULL OR c.site_id = CAST(:site_id AS uuid))
   AND (CAST(:module_id AS uuid) IS NULL OR c.module_id = CAST(:module_id AS uuid))

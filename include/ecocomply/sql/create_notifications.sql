@@ -54,7 +54,7 @@ candidates AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(n.named) AS named (user_id)
     WHERE a.word = 'NAMED'
 ),
--- who is active, and of the company or its consultant
+-- who is active, and of the company or its consultant; a user's job sees no user of another company, and asks for them
 eligible AS MATERIALIZED (
     SELECT k.company_id, u.id AS user_id, nullif(btrim(u.email), '') AS email, nullif(btrim(u.phone), '') AS phone
     FROM (SELECT DISTINCT company_id, user_id FROM candidates) AS k
@@ -65,11 +65,15 @@ eligible AS MATERIALIZED (
           u.company_id = k.company_id
           OR EXISTS (
               SELECT FROM consultant_client_assignments AS c
+              JOIN user_roles AS r ON r.user_id = c.consultant_id AND r.role::text = 'CONSULTANT'
               WHERE c.consultant_id = u.id
                 AND c.company_id = k.company_id
                 AND c.status::text = 'ACTIVE'
           )
       )
+    UNION
+    SELECT c.company_id, c.user_id, nullif(btrim(c.email), ''), nullif(btrim(c.phone), '')
+    FROM ecocomply_consultants() AS c
 ),
 ranked AS (
     SELECT c.place, e.user_id, e.email, e.phone, c.rank, min(c.rank) OVER (PARTITION BY c.place, c.chain) AS first

@@ -1,9 +1,19 @@
 -- a row is an open deadline of a day, of an obligation that needs evidence, without an open gap
 SELECT d.id
-FROM deadlines AS d
+FROM (
+    SELECT * FROM deadlines WHERE status IN ('PENDING', 'DUE_SOON')
+    UNION ALL
+    -- moved, and still of its former status; what was found to have passed is no news to a run of an earlier day
+    SELECT *
+    FROM deadlines
+    WHERE status = 'OVERDUE'
+      AND (
+          breach_detected_at IS NULL
+          OR CAST(breach_detected_at AT TIME ZONE 'UTC' AS date) <= due_date
+      )
+) AS d
 JOIN obligations AS o ON o.id = d.obligation_id
 WHERE d.due_date = CAST(:day AS date)
-  AND d.status IN ('PENDING', 'DUE_SOON')
   AND o.evidence_required
   AND o.deleted_at IS NULL
   AND o.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')

@@ -36,6 +36,16 @@ WHERE n.status IN ('PENDING', 'QUEUED', 'RETRYING')
   AND n.id = coalesce(CAST(:notification_id AS uuid), n.id)
   AND u.is_active
   AND u.deleted_at IS NULL
+  AND (
+      u.company_id = n.company_id
+      OR EXISTS (
+          SELECT FROM consultant_client_assignments AS a
+          JOIN user_roles AS r ON r.user_id = a.consultant_id AND r.role::text = 'CONSULTANT'
+          WHERE a.consultant_id = u.id
+            AND a.company_id = n.company_id
+            AND a.status::text = 'ACTIVE'
+      )
+  )
   AND coalesce(p.is_enabled, TRUE)
   AND (n.urgency > 2 OR n.channel::text <> 'EMAIL' OR coalesce(p.frequency, 'IMMEDIATE') = 'IMMEDIATE')
 ORDER BY n.urgency DESC, n.created_at, n.id

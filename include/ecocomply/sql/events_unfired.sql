@@ -19,7 +19,7 @@ CROSS JOIN LATERAL (
 ) AS waiting
 WHERE waiting.rules IS NOT NULL
   AND e.occurred_at <= :as_of
-  AND e.created_at >= coalesce((SELECT b.at FROM baseline AS b WHERE b.name = 'adoption'), '-infinity')
+  AND e.created_at >= (SELECT a.at FROM adoption AS a)
   AND (CAST(:company_id AS uuid) IS NULL OR e.company_id = CAST(:company_id AS uuid))
   AND (CAST(:event_id AS uuid) IS NULL OR e.id = CAST(:event_id AS uuid))
   AND (CAST(:after AS uuid) IS NULL OR e.id > CAST(:after AS uuid))

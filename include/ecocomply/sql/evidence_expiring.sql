@@ -16,6 +16,17 @@ CROSS JOIN LATERAL (
 WHERE e.expiry_date = CAST(:day AS date)
   AND e.deleted_at IS NULL
   AND NOT e.is_archived
+  -- after a more urgent mark of the same date a milder one is no news
+  AND NOT EXISTS (
+      SELECT
+      FROM notifications AS n
+      CROSS JOIN unnest(CAST(:nearer AS integer[])) AS told (mark)
+      WHERE n.entity_id = e.id
+        AND starts_with(
+            n.dedupe_key,
+            concat_ws('/', 'evidence_expiring', 'evidence', e.id, to_char(e.expiry_date, 'YYYY-MM-DD'), told.mark, '')
+        )
+  )
   AND (CAST(:after AS uuid) IS NULL OR e.id > CAST(:after AS uuid))
 ORDER BY e.id
 LIMIT :limit

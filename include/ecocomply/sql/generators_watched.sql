@@ -1,6 +1,9 @@
 -- a row is a generator with its hours, its limits, and the days that its year and month began on
 SELECT g.id, g.company_id, g.site_id, g.generator_identifier, g.annual_run_hour_limit, g.monthly_run_hour_limit,
-       g.current_year_hours, g.current_month_hours, windows.month_start, windows.year_start,
+       coalesce(earlier.year_hours, g.current_year_hours) AS current_year_hours,
+       coalesce(earlier.month_hours, g.current_month_hours) AS current_month_hours,
+       windows.month_start, windows.year_start,
+       told.annual AS told_annual, told.monthly AS told_monthly,
        seen.year_hours AS seen_year_hours, seen.month_hours AS seen_month_hours
 FROM generators AS g
 CROSS JOIN LATERAL (
@@ -24,6 +27,29 @@ CROSS JOIN LATERAL (
       AND h.hours_date >= least(windows.year_start, windows.month_start)
       AND h.hours_date < (SELECT a.day FROM adoption AS a)
 ) AS seen
+-- the hours of a day that a later run has left behind
+LEFT JOIN LATERAL (
+    SELECT coalesce(sum(h.hours) FILTER (WHERE h.hours_date >= windows.year_start), 0) AS year_hours,
+           coalesce(sum(h.hours) FILTER (WHERE h.hours_date >= windows.month_start), 0) AS month_hours
+    FROM generator_hours AS h
+    WHERE h.generator_id = g.id
+      AND h.hours_date >= least(windows.year_start, windows.month_start)
+      AND h.hours_date <= CAST(:today AS date)
+) AS earlier ON g.hours_as_of > CAST(:today AS date)
+-- the highest threshold that anybody was told of
+CROSS JOIN LATERAL (
+    SELECT max(reached.threshold) FILTER (
+               WHERE starts_with(n.dedupe_key, concat_ws('/', 'run_hours_' || reached.threshold, 'generator', g.id,
+                                                         to_char(windows.year_start, 'YYYY-MM-DD'), 'annual', ''))
+           ) AS annual,
+           max(reached.threshold) FILTER (
+               WHERE starts_with(n.dedupe_key, concat_ws('/', 'run_hours_' || reached.threshold, 'generator', g.id,
+                                                         to_char(windows.month_start, 'YYYY-MM-DD'), 'monthly', ''))
+           ) AS monthly
+    FROM notifications AS n
+    CROSS JOIN unnest(CAST(:thresholds AS integer[])) AS reached (threshold)
+    WHERE n.entity_id = g.id
+) AS told
 WHERE g.is_active
   AND g.deleted_at IS NULL
   AND (CAST(:ids AS uuid[]) IS NULL OR g.id = ANY (CAST(:ids AS uuid[])))

@@ -8,7 +8,7 @@ WITH due AS (
       AND d.sla_target_date >= (SELECT a.day FROM adoption AS a)
       AND (
           d.sla_breached_at IS NULL
-          OR CAST(d.sla_breached_at AT TIME ZONE 'UTC' AS date) < d.sla_target_date
+          OR CAST(d.sla_breached_at AT TIME ZONE 'UTC' AS date) <= d.sla_target_date
       )
     ORDER BY d.id
     FOR NO KEY UPDATE

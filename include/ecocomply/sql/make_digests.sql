@@ -9,7 +9,7 @@ WITH made AS (
     ORDER BY u.id
     ON CONFLICT (user_id, frequency, period_start) DO UPDATE SET status = 'queued', updated_at = clock_timestamp()
         WHERE digests.status = 'failed' AND NOT digests.permanent AND digests.retry_count < 3
-    RETURNING id, user_id
+    RETURNING id, user_id, company_id
 ),
 told AS (
     UPDATE notifications AS n
@@ -25,6 +25,16 @@ told AS (
       AND n.digest_id IS NULL
       AND n.created_at <= :as_of
       AND n.scheduled_for <= :as_of
+      AND (
+          made.company_id = n.company_id
+          OR EXISTS (
+              SELECT FROM consultant_client_assignments AS a
+              JOIN user_roles AS r ON r.user_id = a.consultant_id AND r.role::text = 'CONSULTANT'
+              WHERE a.consultant_id = made.user_id
+                AND a.company_id = n.company_id
+                AND a.status::text = 'ACTIVE'
+          )
+      )
       AND EXISTS (
           SELECT
           FROM (

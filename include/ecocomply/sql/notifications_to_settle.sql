@@ -2,6 +2,16 @@
 WITH due AS (
     SELECT n.id, n.channel::text AS channel, n.status_reason, n.urgency, n.created_at, n.recipient_email,
            n.recipient_phone, n.user_id, u.email, u.phone, u.is_active AND u.deleted_at IS NULL AS is_active,
+           (
+               u.company_id = n.company_id
+               OR EXISTS (
+                   SELECT FROM consultant_client_assignments AS a
+                   JOIN user_roles AS r ON r.user_id = a.consultant_id AND r.role::text = 'CONSULTANT'
+                   WHERE a.consultant_id = u.id
+                     AND a.company_id = n.company_id
+                     AND a.status::text = 'ACTIVE'
+               )
+           ) AS looks_after,
            -- what had waited for a week at the adoption is history
            n.scheduled_for < (SELECT a.at FROM adoption AS a) - interval '7 days' AS is_history,
            coalesce(p.is_enabled, TRUE) AS is_wanted, coalesce(p.frequency, 'IMMEDIATE') AS frequency
@@ -28,6 +38,7 @@ sorted AS (
     SELECT d.*,
            CASE
                WHEN NOT d.is_active OR NOT d.is_wanted THEN 'CANCELLED'
+               WHEN NOT d.looks_after THEN 'CANCELLED'
                WHEN d.channel = 'IN_APP' THEN 'DELIVERED'
                WHEN d.is_history THEN 'CANCELLED'
                WHEN d.channel = 'EMAIL' AND coalesce(btrim(d.recipient_email), '') = ''
@@ -45,6 +56,7 @@ said AS (
     SELECT s.*,
            CASE
                WHEN NOT s.is_active THEN 'the user is not active any more'
+               WHEN NOT s.looks_after THEN 'the user no longer looks after this company'
                WHEN NOT s.is_wanted THEN 'the user wants none of this type by ' || s.channel
                WHEN s.what = 'DELIVERED' THEN 'shown in the application'
                WHEN s.is_history THEN 'it was old when this platform took over'

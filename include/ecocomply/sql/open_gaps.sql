@@ -26,15 +26,15 @@ WITH found AS MATERIALIZED (
     ) AS kind
     WHERE d.id = ANY (CAST(:ids AS uuid[]))
       AND d.due_date >= CAST(:today AS date)
-      AND d.status IN ('PENDING', 'DUE_SOON')
+      AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
       AND o.evidence_required
       AND o.deleted_at IS NULL
       AND o.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
       AND evidence.approved = 0
 ),
 opened AS (
-    INSERT INTO evidence_gaps (company_id, site_id, obligation_id, deadline_id, gap_type, severity, detected_at)
-    SELECT f.company_id, f.site_id, f.obligation_id, f.deadline_id, f.gap_type,
+    INSERT INTO evidence_gaps (company_id, site_id, obligation_id, deadline_id, due_date, gap_type, severity, detected_at)
+    SELECT f.company_id, f.site_id, f.obligation_id, f.deadline_id, f.due_date, f.gap_type,
            CASE
                WHEN false THEN (NULL::evidence_gaps).severity
                WHEN f.gap_type <> 'NO_EVIDENCE' THEN 'LOW'

@@ -1,4 +1,4 @@
--- a row is how many schedules and deadlines are made, and dates moved, for some obligations
+-- a row is how many schedules and deadlines are made, dates moved, and deadlines of a former series retired or restored
 WITH period (frequency, months, days) AS (
     VALUES ('DAILY', 0, 1), ('WEEKLY', 0, 7), ('MONTHLY', 1, 0), ('QUARTERLY', 3, 0), ('ANNUAL', 12, 0),
            ('ONE_TIME', 0, 0)
@@ -55,6 +55,100 @@ placed AS MATERIALIZED (
       AND NOT (o.frequency = 'ONE_TIME' AND o.status = 'COMPLETED')
       -- what is due once, and done, has no next date
       AND NOT (p.months + p.days = 0 AND place.next > 0)
+),
+-- of another series than their schedule says; what a rule has set is the rule's
+changed AS MATERIALIZED (
+    SELECT f.*, s.base_date AS old_base_date, p.months AS old_months, p.days AS old_days
+    FROM placed AS f
+    JOIN schedules AS s ON s.id = f.schedule_id
+    JOIN period AS p ON p.frequency = CAST(s.frequency AS text)
+    WHERE s.base_date BETWEEN DATE '1900-01-01' AND DATE '2999-12-31'
+      AND (s.base_date <> f.base_date OR CAST(s.frequency AS text) <> CAST(f.frequency AS text))
+      AND NOT EXISTS (SELECT FROM recurrence_trigger_executions AS e WHERE e.schedule_id = s.id)
+    ORDER BY s.id
+    FOR NO KEY UPDATE OF s
+),
+-- their deadlines ahead: of the former series alone, or of the present one and given up with an earlier change
+affected AS MATERIALIZED (
+    SELECT d.id, c.schedule_id, fits.present
+    FROM changed AS c
+    JOIN deadlines AS d ON d.obligation_id = c.id
+    CROSS JOIN LATERAL (
+        SELECT bool_or(of_day.fits) FILTER (WHERE series.which = 'former') AS former,
+               bool_or(of_day.fits) FILTER (WHERE series.which = 'present') AS present
+        FROM (VALUES
+            ('former', c.old_base_date, c.old_months, c.old_days),
+            ('present', c.base_date, c.months, c.days)
+        ) AS series (which, base_date, months, days)
+        CROSS JOIN LATERAL (
+            SELECT CAST(
+                12 * (extract(year FROM d.due_date) - extract(year FROM series.base_date))
+                + extract(month FROM d.due_date) - extract(month FROM series.base_date) AS integer
+            ) AS months
+        ) AS apart
+        CROSS JOIN LATERAL (
+            SELECT CASE
+                WHEN series.days > 0 THEN d.due_date > series.base_date AND (d.due_date - series.base_date) % series.days = 0
+                WHEN series.months > 0 THEN
+                    apart.months > 0
+                    AND apart.months % series.months = 0
+                    AND series.base_date + make_interval(months => apart.months) = d.due_date
+                ELSE d.due_date = series.base_date
+            END AS fits
+        ) AS of_day
+    ) AS fits
+    WHERE d.due_date > CAST(:today AS date)
+      AND d.due_date <= CAST(:today AS date) + 36525
+      AND d.completed_at IS NULL
+      AND NOT d.breach_notification_sent
+      -- as it was made, and not moved by anybody since
+      AND d.compliance_period_end = d.due_date
+      AND (
+          (
+              d.status IN ('PENDING', 'DUE_SOON')
+              AND d.schedule_id = c.schedule_id
+              AND fits.former
+              AND NOT fits.present
+              AND NOT EXISTS (SELECT FROM recurrence_trigger_executions AS e WHERE e.deadline_id = d.id)
+          )
+          OR (d.status = 'NOT_APPLICABLE' AND d.schedule_id IS NULL AND fits.present)
+      )
+    ORDER BY d.id
+    FOR NO KEY UPDATE OF d
+),
+retired AS (
+    UPDATE deadlines AS d
+    SET status = 'NOT_APPLICABLE',
+        -- tells it from what a person has said does not apply
+        schedule_id = NULL,
+        updated_at = clock_timestamp()
+    FROM affected AS a
+    WHERE d.id = a.id
+      AND NOT a.present
+    RETURNING d.id
+),
+restored AS (
+    UPDATE deadlines AS d
+    SET status = 'PENDING',
+        schedule_id = a.schedule_id,
+        updated_at = clock_timestamp()
+    FROM affected AS a
+    WHERE d.id = a.id
+      AND a.present
+    RETURNING d.id
+),
+rescheduled AS (
+    UPDATE schedules AS s
+    SET base_date = c.base_date,
+        frequency = t.frequency,
+        updated_at = clock_timestamp()
+    FROM changed AS c
+    -- the column's type for the word
+    CROSS JOIN LATERAL jsonb_populate_record(
+        NULL::schedules, jsonb_build_object('frequency', c.frequency)
+    ) AS t
+    WHERE s.id = c.schedule_id
+    RETURNING s.id
 ),
 moving AS MATERIALIZED (
     SELECT o.id, f.due
@@ -126,4 +220,6 @@ made AS (
 )
 SELECT (SELECT count(*) FROM scheduled) AS schedules_created,
        (SELECT count(*) FROM made) AS deadlines_created,
-       (SELECT count(*) FROM moved) AS deadline_dates_updated
+       (SELECT count(*) FROM moved) AS deadline_dates_updated,
+       (SELECT count(*) FROM retired) AS deadlines_retired,
+       (SELECT count(*) FROM restored) AS deadlines_restored

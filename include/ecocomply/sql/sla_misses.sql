@@ -5,10 +5,10 @@ JOIN obligations AS o ON o.id = d.obligation_id
 WHERE d.sla_target_date < CAST(:today AS date)
   AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
   AND d.sla_target_date >= (SELECT a.day FROM adoption AS a)
-  -- a mark from before this target was of an earlier one
+  -- a mark from before this target had passed was of an earlier one
   AND (
       d.sla_breached_at IS NULL
-      OR CAST(d.sla_breached_at AT TIME ZONE 'UTC' AS date) < d.sla_target_date
+      OR CAST(d.sla_breached_at AT TIME ZONE 'UTC' AS date) <= d.sla_target_date
   )
   AND o.deleted_at IS NULL
   AND o.status <> 'NOT_APPLICABLE'

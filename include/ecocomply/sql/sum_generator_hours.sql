@@ -18,6 +18,8 @@ due AS (
     ) AS summed
     WHERE g.is_active
       AND g.deleted_at IS NULL
+      -- a run of an earlier day sets back nothing
+      AND (g.hours_as_of IS NULL OR g.hours_as_of <= CAST(:today AS date))
       AND (g.current_year_hours, g.current_month_hours) IS DISTINCT FROM (summed.year_hours, summed.month_hours)
     ORDER BY g.id
     FOR NO KEY UPDATE OF g
@@ -25,6 +27,7 @@ due AS (
 UPDATE generators AS g
 SET current_year_hours = due.year_hours,
     current_month_hours = due.month_hours,
+    hours_as_of = CAST(:today AS date),
     updated_at = clock_timestamp()
 FROM due
 WHERE g.id = due.id

@@ -3,9 +3,11 @@ WITH pairs AS MATERIALIZED (
     SELECT a.consultant_id, a.company_id
     FROM consultant_client_assignments AS a
     JOIN companies AS c ON c.id = a.company_id
+    JOIN users AS u ON u.id = a.consultant_id AND u.is_active AND u.deleted_at IS NULL
     WHERE a.consultant_id = ANY (CAST(:ids AS uuid[]))
       AND a.status = 'ACTIVE'
       AND (c.deleted_at IS NULL OR c.deleted_at > :as_of)
+      AND EXISTS (SELECT FROM user_roles AS r WHERE r.user_id = u.id AND r.role::text = 'CONSULTANT')
 ),
 -- several consultants may look after the same client
 facts AS MATERIALIZED (

@@ -1,10 +1,11 @@
--- a row is an open gap that is of another kind now, or graver
+-- a row is an open gap that is of another kind now, graver, or of another due date
 WITH grave (severity, weight) AS (
     VALUES ('LOW', 1), ('MEDIUM', 2), ('HIGH', 3), ('CRITICAL', 4)
 ),
 changing AS MATERIALIZED (
     SELECT g.id, d.due_date, o.summary, o.assigned_to, kind.gap_type, fitting.severity,
-           fitting.weight > present.weight AS worse,
+           -- for one due date only what is graver counts; another one starts anew
+           fitting.weight > present.weight OR moved.yes AS worse,
            -- what had passed at the adoption is told to nobody
            d.due_date >= (SELECT a.day FROM adoption AS a) AS is_news
     FROM evidence_gaps AS g
@@ -36,15 +37,17 @@ changing AS MATERIALIZED (
         WHEN d.due_date <= CAST(:today AS date) + 30 THEN 'MEDIUM'
         ELSE 'LOW'
     END
+    CROSS JOIN LATERAL (SELECT coalesce(g.due_date <> d.due_date, false) AS yes) AS moved
     WHERE g.id = ANY (CAST(:ids AS uuid[]))
       AND g.resolved_at IS NULL
       AND g.detected_at <= CAST(:as_of AS timestamptz)
-      AND (fitting.weight > present.weight OR g.gap_type <> kind.gap_type)
+      AND (fitting.weight > present.weight OR g.gap_type <> kind.gap_type OR moved.yes)
     ORDER BY g.id
     FOR NO KEY UPDATE OF g
 )
 UPDATE evidence_gaps AS g
 SET gap_type = c.gap_type,
+    due_date = c.due_date,
     severity = CASE
         WHEN NOT c.worse THEN g.severity
         WHEN c.severity = 'CRITICAL' THEN 'CRITICAL'

@@ -9,7 +9,7 @@ WITH changing AS MATERIALIZED (
                 SELECT min(d.due_date)
                 FROM deadlines AS d
                 WHERE d.obligation_id = s.obligation_id
-                  AND d.status IN ('PENDING', 'DUE_SOON')
+                  AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
                   AND d.due_date >= CAST(:today AS date)
             ),
             -- none that near: the obligation's next date, while it has one

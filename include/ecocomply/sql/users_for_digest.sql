@@ -21,6 +21,16 @@ WHERE n.status = 'PENDING'
   AND n.scheduled_for <= :as_of
   AND u.is_active
   AND u.deleted_at IS NULL
+  AND (
+      u.company_id = n.company_id
+      OR EXISTS (
+          SELECT FROM consultant_client_assignments AS a
+          JOIN user_roles AS r ON r.user_id = a.consultant_id AND r.role::text = 'CONSULTANT'
+          WHERE a.consultant_id = u.id
+            AND a.company_id = n.company_id
+            AND a.status::text = 'ACTIVE'
+      )
+  )
   AND NOT EXISTS (
       SELECT FROM digests AS d
       WHERE d.user_id = n.user_id

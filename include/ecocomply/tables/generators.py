@@ -42,6 +42,8 @@ GENERATORS = tenant(
     Column("anniversary_date", Date),
     Column("current_year_hours", Numeric, nullable=False, server_default="0"),
     Column("current_month_hours", Numeric, nullable=False, server_default="0"),
+    # The latest day whose run found other hours than before.
+    Column("hours_as_of", Date),
     Column("is_active", Boolean, nullable=False, server_default=true()),
     stamp("created_at"),
     stamp("updated_at"),

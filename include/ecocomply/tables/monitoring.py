@@ -119,6 +119,8 @@ EVIDENCE_GAPS = tenant(
     belongs("site_id", "sites"),
     belongs("obligation_id", "obligations", required=True),
     belongs("deadline_id", "deadlines", required=True),
+    # What the severity is of: for another date of the deadline it starts anew.
+    Column("due_date", Date),
     Column("gap_type", Word, nullable=False),
     Column("severity", Word, nullable=False),
     # As of the run that found it, and of the one that found evidence.

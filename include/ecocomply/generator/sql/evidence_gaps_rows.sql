@@ -1,8 +1,8 @@
 -- a row is one of the deadlines within 30 days without a link to evidence
 INSERT INTO evidence_gaps (
-    id, company_id, site_id, obligation_id, deadline_id, gap_type, severity, detected_at
+    id, company_id, site_id, obligation_id, deadline_id, due_date, gap_type, severity, detected_at
 )
-SELECT md5('gap' || d.id)::uuid, d.company_id, d.site_id, d.obligation_id, d.id, 'NO_EVIDENCE',
+SELECT md5('gap' || d.id)::uuid, d.company_id, d.site_id, d.obligation_id, d.id, d.due_date, 'NO_EVIDENCE',
        CASE WHEN d.due_date <= pg_temp.today() + 7 THEN 'CRITICAL' WHEN d.due_date <= pg_temp.today() + 14 THEN 'HIGH'
             ELSE 'MEDIUM' END,
        pg_temp.at(pg_temp.today() - 1, 18)

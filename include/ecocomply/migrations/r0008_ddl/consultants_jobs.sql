@@ -1,0 +1,1 @@
+GRANT EXECUTE ON FUNCTION ecocomply_consultants() TO ecocomply_service, ecocomply_user

@@ -1,0 +1,1 @@
+REVOKE ALL ON FUNCTION ecocomply_consultants() FROM PUBLIC
