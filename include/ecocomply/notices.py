@@ -19,6 +19,7 @@ from include.ecocomply.recipients import Rule
 from include.ecocomply.tables.notifications import CHANNELS
 from include.errors import BadInput
 from include.isolation import CHUNK, each_chunk
+from include.odd_dates import as_text
 from include.run import Run, Transaction
 from include.statements import statement
 
@@ -81,7 +82,8 @@ def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> int:
     news = 0
     rows = [_row(run, place, notice) for place, notice in enumerate(notices)]
     for told in tx.rows(
-        statement(PACKAGE, "create_notifications"), notices=msgspec.json.encode(rows).decode()
+        statement(PACKAGE, "create_notifications"),
+        notices=msgspec.json.encode(rows, enc_hook=as_text).decode(),
     ):
         news += told.made > 0
         run.count("notifications", told.made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
@@ -28,8 +29,12 @@ def escalate_reviews(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001
     look = statement(PACKAGE, "reviews_to_escalate")
     for page in pages(run, look, as_of=run.as_of, company_id=run.params["company_id"]):
         run.count("processed", len(page))
-        run.count("rate_limited", sum(bool(row.too_soon) for row in page))
-        _escalate(run, {row.id: row for row in page if not row.too_soon})
+        usable = [row for row in page if row.unusable is None]
+        for row in page:
+            if row.unusable is not None:
+                run.row_failed(row.id, row.unusable)
+        run.count("rate_limited", sum(bool(row.too_soon) for row in usable))
+        _escalate(run, {row.id: row for row in usable if not row.too_soon})
     run.count("notifications_sent", run.counts["notifications"])
 
 
@@ -57,7 +62,7 @@ def _notice(row: Row[Any]) -> Notice:
         entity_id=row.id,
         obligation_id=row.obligation_id,
         recipients=_of_level(row.level),
-        counts_toward=row.created_at.date(),
+        counts_toward=row.created_at.astimezone(UTC).date(),
         threshold=row.level,
         escalation_level=row.level,
         values={

@@ -70,9 +70,13 @@ def update_hours(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001 - a
     total, done = _total(run), 0
     found: dict[UUID, Row[Any]] = {}
     for rows in pages(run, statement(PACKAGE, "generators_watched"), ids=None, **_which(run)):
-        found = {row.id: row for row in rows}
+        odd = [row for row in rows if row.unusable is not None]
+        for row in odd:
+            run.row_failed(row.id, row.unusable)
+        found = {row.id: row for row in rows if row.unusable is None}
         bad = each_chunk(run, list(found), add_up)
-        _keep(run, [_error(found[one], "its hours could not be written") for one in bad])
+        errors = [_error(found[one], "its hours could not be written") for one in bad]
+        _keep(run, [_error(row, row.unusable) for row in odd] + errors)
         done += len(rows)
         run.progress(
             done,
@@ -128,6 +132,8 @@ def _total(run: Run) -> int:
 
 
 def _windows(run: Run, row: Row[Any]) -> Iterator[Window]:
+    if row.unusable is not None:
+        return
     if run.params["check_annual"]:
         yield Window(
             "annual",

@@ -17,6 +17,7 @@ from include.ecocomply.sampling_dates import next_sample_date, week_after
 from include.errors import BadInput
 from include.isolation import each_chunk, pages
 from include.job import NothingOutside
+from include.odd_dates import reckonable
 from include.run import Run, Transaction
 from include.statements import statement
 
@@ -64,7 +65,7 @@ def generate_schedule(run: Run, outside: NothingOutside) -> None:  # noqa: ARG00
         total = tx.value(statement(PACKAGE, "parameters_counted"), **_narrowed(run))
     for rows in pages(run, statement(PACKAGE, "parameters_sampled"), zone=str(run.zone), **which):
         errors: list[RowError] = []
-        planned = [_planned(run, row, errors) for row in rows]
+        planned = [one for row in rows if (one := _planned(run, row, errors)) is not None]
         bad = each_chunk(run, [one for one in planned if one.changes], schedule)
         errors += [
             RowError("PARAMETER", one.id, one.company_id, f"the day {one.next_date} could not be written")
@@ -107,7 +108,15 @@ def _which(run: Run) -> dict[str, Any]:
     return {"today": run.today} | _narrowed(run)
 
 
-def _planned(run: Run, row: Row[Any], errors: list[RowError]) -> Planned:
+def _planned(run: Run, row: Row[Any], errors: list[RowError]) -> Planned | None:
+    try:
+        reckonable(row.base_date, row.base_column)
+    except BadInput as error:
+        run.row_failed(row.id, error)
+        errors.append(
+            RowError("PARAMETER", row.id, row.company_id, f"{error}; its next sample is not planned")
+        )
+        return None
     try:
         next_date = next_sample_date(
             row.sampling_frequency, row.sampling_weekday, row.base_date, row.country_code, row.region
@@ -121,7 +130,7 @@ def _planned(run: Run, row: Row[Any], errors: list[RowError]) -> Planned:
 
 
 def _reminder(run: Run, row: Row[Any]) -> Notice:
-    days = (run.today - row.next_sample_date).days
+    days = (run.today - reckonable(row.next_sample_date, "next_sample_date")).days
     since, priority = next(one for one in REMINDERS if days >= one[0])
     return Notice(
         kind="sampling_reminder",

@@ -23,6 +23,7 @@ from include.ecocomply.tables.base import FREQUENCIES
 from include.ecocomply.tenant_json import read_json
 from include.errors import BadInput
 from include.isolation import each_chunk, pages
+from include.odd_dates import as_text, reckonable
 from include.run import Run, Transaction
 from include.statements import statement
 
@@ -174,6 +175,7 @@ def _by_date(row: Row[Any], today: date) -> Group:
     carried = row.day_of_month if row.promised == read.isoformat() else None
     firings: list[Firing] = []
     try:
+        reckonable(read, "its next_execution_date")
         for dated in _dates(trigger, read, carried):
             period = dated.period or read
             if period > today or len(firings) == PERIODS:
@@ -271,7 +273,8 @@ def _by_events(evaluator: Evaluator, pairs: Sequence[tuple[Trigger, Row[Any]]]) 
 def _after(trigger: Trigger, event: Row[Any]) -> date:
     if trigger.wrong is not None:
         raise BadInput(trigger.wrong)
-    return event.occurred_at.astimezone(UTC).date() + timedelta(days=_days(trigger.config, "delay_days"))
+    occurred_at = reckonable(event.occurred_at, "the event's occurred_at")
+    return occurred_at.astimezone(UTC).date() + timedelta(days=_days(trigger.config, "delay_days"))
 
 
 def _judged(firing: Firing, answer: Answer) -> Firing:
@@ -347,7 +350,7 @@ def _write(run: Run, groups: Sequence[Group], record: str, size: int) -> list[Gr
     def write(tx: Transaction, chunk: Sequence[Group]) -> None:
         held = _held(run, tx, chunk)
         firings = [one for group in held for one in group.firings]
-        binds = {"firings": msgspec.json.encode([_row(one) for one in firings]).decode()}
+        binds = {"firings": msgspec.json.encode([_row(one) for one in firings], enc_hook=as_text).decode()}
         run.count(
             "deadlines", tx.execute(statement(PACKAGE, "make_trigger_deadlines"), today=run.today, **binds)
         )
@@ -367,8 +370,9 @@ def _refused(group: Group) -> Firing:
 
 
 def _record_refused(run: Run, tx: Transaction, chunk: Sequence[Group], record: str) -> None:
-    rows = msgspec.json.encode([_row(group.firings[0]) for group in _held(run, tx, chunk)]).decode()
-    tx.execute(statement(PACKAGE, record), as_of=run.as_of, firings=rows)
+    rows = [_row(group.firings[0]) for group in _held(run, tx, chunk)]
+    firings = msgspec.json.encode(rows, enc_hook=as_text).decode()
+    tx.execute(statement(PACKAGE, record), as_of=run.as_of, firings=firings)
 
 
 def _held(run: Run, tx: Transaction, chunk: Sequence[Group]) -> list[Group]:
@@ -413,7 +417,7 @@ def _advance(run: Run, tx: Transaction, groups: Sequence[Group]) -> None:
     ]
     tx.execute(
         statement(PACKAGE, "advance_trigger_rules"),
-        rules=msgspec.json.encode(rules).decode(),
+        rules=msgspec.json.encode(rules, enc_hook=as_text).decode(),
         ids=list(fired),
         as_of=run.as_of,
     )

@@ -34,6 +34,9 @@ def update_breach_durations(run: Run, outside: NothingOutside) -> None:  # noqa:
     def change(tx: Transaction, ids: Sequence[UUID] | None) -> None:
         run.count("updated", tx.execute(statement(PACKAGE, "update_breach_durations"), ids=ids, **which))
 
+    for page in pages(run, statement(PACKAGE, "breaches_unusable"), company_id=which["company_id"]):
+        for row in page:
+            run.row_failed(row.id, "its sla_breached_at lies before 1900")
     at_once(run, look, change, int(run.params["batch_size"]))
     with run.transaction() as tx:
         counted = tx.row(statement(PACKAGE, "breached_counted"), **which)

@@ -15,6 +15,7 @@ from sqlalchemy import Row
 from include.ecocomply.expressions import Answer, Asked
 from include.ecocomply.tenant_json import read_json
 from include.errors import BadInput
+from include.odd_dates import reckonable
 
 CUSTOM = "CUSTOM"
 PASS, FAIL, SKIPPED = "PASS", "FAIL", "SKIPPED"
@@ -84,7 +85,7 @@ def verdict(note: Row[Any], rule: Rule, today: date, answer: Answer | None = Non
     try:
         config = _config(rule)
         check = _CHECKS.get(rule.type)
-        objection = _custom(config, answer) if check is None else check(note, config, today)
+        objection = _custom(note, config, answer) if check is None else check(note, config, today)
     except NotConfigured as missing:
         return Verdict(SKIPPED, f"{rule.name}: no {missing} is configured")
     except BadInput as error:
@@ -103,7 +104,11 @@ def asked(note: Row[Any], rule: Rule, today: date) -> Asked | None:
     config = rule.config
     if rule.type != CUSTOM or not isinstance(config, Mapping) or config.get("expression") is None:
         return None
-    return Asked(config["expression"], _fields(note, today))
+    try:
+        return Asked(config["expression"], _fields(note, today))
+    except BadInput:
+        # The verdict says the same of it, and why.
+        return None
 
 
 def status(checked: Sequence[tuple[Rule, Verdict]]) -> str:
@@ -129,8 +134,8 @@ def _config(rule: Rule) -> Mapping[str, Any]:
 def _fields(note: Row[Any], today: date) -> dict[str, Any]:
     return {
         "consignment_number": note.consignment_number,
-        "consignment_date": note.consignment_date.isoformat(),
-        "storage_days": (today - note.consignment_date).days,
+        "consignment_date": _day(note).isoformat(),
+        "storage_days": (today - _day(note)).days,
         "quantity": None if note.quantity is None else float(note.quantity),
         "unit": note.unit,
         "ewc_code": note.ewc_code,
@@ -138,6 +143,10 @@ def _fields(note: Row[Any], today: date) -> dict[str, Any]:
         "carrier_id": _text(note.carrier_id),
         "destination_site_id": _text(note.destination_site_id),
     }
+
+
+def _day(note: Row[Any]) -> date:
+    return reckonable(note.consignment_date, "the note's consignment_date")
 
 
 def _text(value: Any) -> str | None:
@@ -167,9 +176,10 @@ def _list(config: Mapping[str, Any], key: str) -> list[str]:
     return [str(one).strip().lower() for one in given]
 
 
-def _custom(config: Mapping[str, Any], answer: Answer | None) -> str | None:
+def _custom(note: Row[Any], config: Mapping[str, Any], answer: Answer | None) -> str | None:
     if config.get("expression") is None:
         raise NotConfigured("expression")
+    _day(note)
     if answer is None or answer.met is None:
         raise BadInput("its expression was not evaluated" if answer is None else answer.reason or "no reason")
     return None if answer.met else "The consignment note does not meet the condition"
@@ -181,7 +191,7 @@ def _carrier_licence(note: Row[Any], config: Mapping[str, Any], today: date) -> 
         return "No carrier is named"
     if not (note.licence_number or "").strip():
         return "The carrier has no licence"
-    if note.licence_expiry_date is None or note.licence_expiry_date < max(today, note.consignment_date):
+    if note.licence_expiry_date is None or note.licence_expiry_date < max(today, _day(note)):
         return "The carrier's licence does not cover the consignment date and today"
     if config.get("require_upper_tier") is True and note.licence_tier != "UPPER":
         return "The carrier's licence is not of the upper tier"
@@ -216,7 +226,7 @@ def _unit(given: Any) -> tuple[str, int]:
 
 def _storage_duration(note: Row[Any], config: Mapping[str, Any], today: date) -> str | None:
     most = _number(config, "max_storage_days")
-    days = (today - note.consignment_date).days
+    days = (today - _day(note)).days
     return f"Stored for {days} days, the most is {most:f}" if days > most else None
 
 

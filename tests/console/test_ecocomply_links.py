@@ -115,7 +115,10 @@ def test_another_key_opens_nothing(rows: Rows, anonymous: TestClient) -> None:
 
 
 @pytest.mark.parametrize("page", ["unsubscribe", "digests"])
-@pytest.mark.parametrize("token", ["nonsense", "8c77b82b-a1f5-4d12-b117-2616c0cb58f1", "%00", "a" * 5_000, "'; DROP TABLE users; --"])
+@pytest.mark.parametrize(
+    "token",
+    ["nonsense", "8c77b82b-a1f5-4d12-b117-2616c0cb58f1", "%00", "a" * 5_000, "'; DROP TABLE users; --"],
+)
 def test_a_guess_learns_nothing(rows: Rows, anonymous: TestClient, page: str, token: str) -> None:
     """Ruling 19: whatever is wrong with a token, GET and POST answer alike and change nothing."""
     rows.user("ana")

@@ -319,3 +319,23 @@ def test_words_may_be_enums(rows: Rows) -> None:
     perform(rows)
     assert standing(rows, key)[0] == "FAILED"
     assert results(rows) == ["FAIL"]
+
+
+@pytest.mark.parametrize("odd", ["infinity", "-infinity", "20261-11-25", "0044-03-15 BC", "1899-12-31"])
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("STORAGE_DURATION", {"max_storage_days": 5}),
+        ("CUSTOM", {"expression": "storage_days < 5"}),
+    ],
+)
+def test_an_odd_date_is_its_own_notes_fault(rows: Rows, kind: str, config: Any, odd: str) -> None:
+    """What needs the day can't be checked: that note fails and says so, and the other is checked."""
+    rule(rows, kind, config)
+    good, bad = note(rows), note(rows)
+    rows.run_sql("UPDATE consignment_notes SET consignment_date = :odd WHERE id = :id", odd=odd, id=bad)
+    perform(rows)
+    assert standing(rows, good) == ("PASSED", [])
+    status, (error,) = standing(rows, bad)
+    assert status == "FAILED"
+    assert "consignment_date" in error

@@ -198,3 +198,13 @@ def test_the_generated_data_has_work(database_of: Callable[..., EngineDatabase])
     with made.database.engine.begin() as connection:
         generate(connection, today=date(2026, 11, 25), companies=3, obligations=90)
     assert perform(made).counts["alerts"] > 0
+
+
+@pytest.mark.parametrize("odd", ["infinity", "-infinity", "20261-11-25", "0044-03-15 BC"])
+def test_an_odd_day_of_submission_is_told_as_it_is(rows: Rows, odd: str) -> None:
+    """It decides nothing; the answer is overdue all the same."""
+    good, bad = workflow(rows, 3), workflow(rows, 3)
+    rows.run_sql("UPDATE permit_workflows SET submitted_date = :odd WHERE id = :id", odd=odd, id=bad)
+    assert not perform(rows).counts["failed"]
+    told = {row.entity_id: row.metadata["submitted_date"] for row in rows.all("notifications")}
+    assert told == {good: (TODAY - 90 * DAY).isoformat(), bad: odd}

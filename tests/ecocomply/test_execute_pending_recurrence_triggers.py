@@ -403,3 +403,36 @@ def test_words_may_be_enums(rows: Rows) -> None:
     assert executions(rows) == [("SUCCESS", None)] * 3
     assert days_of(rows, "due_date") == [TODAY, TODAY + 8 * DAY]
     assert [row.status for row in rows.all("schedules")] == ["ACTIVE"]
+
+
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC", "0026-11-25", "1899-12-31"])
+def test_an_odd_next_date_is_its_own_rules_fault(rows: Rows, odd: str) -> None:
+    """A series from there has no end: the rule waits as a failure that says why, and the other fires."""
+    target = obligation(rows)
+    good, bad = (
+        rule(rows, "SCHEDULED", {"frequency": "DAILY"}, target, next_execution_date=TODAY) for _ in range(2)
+    )
+    rows.run_sql(
+        "UPDATE recurrence_trigger_rules SET next_execution_date = :odd WHERE id = :id", odd=odd, id=bad
+    )
+    assert [perform(rows).counts["failed"] for _ in range(2)] == [1, 1]
+    came = {row.trigger_rule_id: row for row in rows.all("recurrence_trigger_executions")}
+    assert came[good].execution_result == "SUCCESS"
+    assert came[bad].execution_result == "FAILED"
+    assert "next_execution_date" in came[bad].execution_data["reason"]
+    assert days_of(rows, "due_date") == [TODAY]
+
+
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC"])
+def test_an_odd_event_is_its_own_fault(rows: Rows, odd: str) -> None:
+    """From its instant no date follows: a failure that says why, and the other event fires."""
+    key = rule(rows, "EVENT_BASED", {"event_types": ["X"]}, obligation(rows))
+    rows.run_sql("UPDATE recurrence_trigger_rules SET created_at = '-infinity' WHERE id = :id", id=key)
+    event(rows, "X")
+    bad = event(rows, "X")
+    rows.run_sql("UPDATE recurrence_events SET occurred_at = :odd WHERE id = :id", odd=odd, id=bad)
+    perform(rows)
+    came = {row.event_id == bad: row for row in rows.all("recurrence_trigger_executions")}
+    assert came[False].execution_result == "SUCCESS"
+    assert came[True].execution_result == "FAILED"
+    assert "occurred_at" in came[True].execution_data["reason"]

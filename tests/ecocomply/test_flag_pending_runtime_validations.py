@@ -187,3 +187,15 @@ def test_the_demo_data_gives_it_work(database_of: Callable[..., EngineDatabase])
     with database.engine.begin() as connection:
         generate(connection, today=TODAY, companies=3, obligations=90)
     assert job(Rows(database)).counts["pending_entries"] > 0
+
+
+@pytest.mark.parametrize("odd", ["infinity", "-infinity", "20261-11-25", "0044-03-15 BC"])
+def test_an_odd_day_of_an_entry_is_told_as_it_is(rows: Rows, odd: str) -> None:
+    """The entry waits all the same, and nobody else's is held up."""
+    good, bad = generator(rows), generator(rows)
+    entry(rows, good)
+    wrong = entry(rows, bad)
+    rows.run_sql("UPDATE runtime_monitoring SET run_date = :odd WHERE id = :id", odd=odd, id=wrong)
+    assert not job(rows).counts["failed"]
+    told = {row.entity_id: row.metadata["oldest_entry_date"] for row in rows.all("notifications")}
+    assert told == {good: "2026-11-20", bad: odd}

@@ -171,3 +171,40 @@ def test_a_bad_row_stands_alone(rows: Rows) -> None:
     assert run.counts["failed"] == 1
     assert all(dates(rows, key) == [TODAY] for key in good)
     assert not dates(rows, bad)
+
+
+@pytest.mark.parametrize("frequency", ["DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "ANNUAL"])
+@pytest.mark.parametrize("column", ["next_due_date", "anchor_date"])
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC", "0026-11-25", "1899-12-31"])
+def test_an_odd_date_is_its_own_definitions_fault(rows: Rows, frequency: str, column: str, odd: str) -> None:
+    """A year that lacks two digits would make a hundred thousand tasks: none is made, and the other's are."""
+    good, bad = definition(rows, frequency, TODAY), definition(rows, frequency, TODAY)
+    rows.run_sql(f"UPDATE recurring_tasks SET {column} = :odd WHERE id = :id", odd=odd, id=bad)
+    run = perform(rows)
+    assert (run.counts["processed"], run.counts["failed"], run.counts["tasks_generated"]) == (2, 1, 1)
+    assert (dates(rows, good), dates(rows, bad)) == ([TODAY], [])
+
+
+def test_the_first_day_that_is_reckoned_from(rows: Rows) -> None:
+    """1900, as with obligations."""
+    key = definition(rows, "ANNUAL", date(1900, 1, 1))
+    perform(rows)
+    assert (len(dates(rows, key)), following(rows, key)) == (127, date(2027, 1, 1))
+
+
+@pytest.mark.parametrize(("missed", "made"), [(998, 999), (999, 1000), (1000, 1000)])
+def test_the_most_tasks_of_one_run(rows: Rows, missed: int, made: int) -> None:
+    """A thousand of a definition; the rest comes with the next run, and none is lost or made twice."""
+    key = definition(rows, "DAILY", TODAY - missed * DAY)
+    assert perform(rows).counts["tasks_generated"] == made
+    assert following(rows, key) == TODAY - (missed - made) * DAY
+    perform(rows)
+    assert dates(rows, key) == [TODAY - back * DAY for back in range(missed, -1, -1)]
+
+
+def test_what_is_history_takes_no_room(rows: Rows) -> None:
+    """What was missed before the adoption makes nothing, and so holds nothing up."""
+    rows.run_sql("INSERT INTO baseline (name, at) VALUES ('adoption', :at)", at=AS_OF - DAY)
+    key = definition(rows, "DAILY", TODAY - 5000 * DAY)
+    perform(rows)
+    assert (dates(rows, key), following(rows, key)) == ([TODAY - DAY, TODAY], TODAY + DAY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -172,3 +172,24 @@ def test_the_generated_data_has_work(database_of: Callable[..., EngineDatabase])
     with made.database.engine.begin() as connection:
         generate(connection, today=date(2026, 11, 25), companies=3, obligations=90)
     assert perform(made).counts["items_escalated"] > 0
+
+
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC", "1899-12-31"])
+def test_an_item_from_before_all_time_is_its_own_fault(rows: Rows, odd: str) -> None:
+    """Nobody can say how long it waits: it is counted as failed, and the other is escalated."""
+    good, bad = item(rows, 50 * HOUR), item(rows, 50 * HOUR)
+    rows.run_sql("UPDATE review_queue_items SET created_at = :odd WHERE id = :id", odd=odd, id=bad)
+    run = perform(rows)
+    assert (run.counts["failed"], run.counts["items_escalated"]) == (1, 1)
+    assert (level(rows, good), level(rows, bad)) == (1, 0)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "America/Edmonton"])
+def test_the_day_that_it_is_told_for_is_utcs(database_of: Callable[..., EngineDatabase], zone: str) -> None:
+    """Ruling T4: whatever the session's zone, or a change of it would tell people again."""
+    found = Rows(database_of("ecocomply", zone))
+    found.user("team_lead", "TEAM_LEAD")
+    for hour in (1, 23):
+        item(found, AS_OF - datetime(2026, 11, 22, hour, tzinfo=UTC))
+    perform(found)
+    assert {row.dedupe_key.split("/")[3] for row in found.all("notifications")} == {"2026-11-22"}

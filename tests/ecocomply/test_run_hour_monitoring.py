@@ -333,3 +333,16 @@ def test_the_demo_data_gives_it_work(database_of: Callable[..., EngineDatabase])
     run = job(Rows(database))
     assert run.counts["updated"] > 0
     assert run.counts["threshold_breaches"] > 0
+
+
+@pytest.mark.parametrize("odd", ["infinity", "-infinity", "5874897-12-31", "0044-03-15 BC", "1899-12-31"])
+def test_an_odd_anniversary_is_its_own_generators_fault(rows: Rows, odd: str) -> None:
+    """From such a day no year can be reckoned: an error that a person finds, and the other generators are told of."""
+    good, bad = generator(rows, (TODAY, 450)), generator(rows, (TODAY, 450))
+    rows.run_sql("UPDATE generators SET anniversary_date = :odd WHERE id = :id", odd=odd, id=bad)
+    run = job(rows)
+    assert run.counts["failed"] == 1
+    assert (hours(rows)[good][0], hours(rows)[bad][0]) == (450, 0)
+    assert {row.entity_id for row in rows.all("notifications")} == {good}
+    (error,) = [row for row in rows.all("audit_logs") if row.entity_id == bad]
+    assert "anniversary_date" in str(error.new_values)

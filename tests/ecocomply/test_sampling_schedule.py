@@ -345,3 +345,39 @@ def test_the_demo_data_gives_it_work(database_of: Callable[..., EngineDatabase])
     run = job(made)
     assert run.counts["scheduled"] > 0
     assert run.counts["reminders"] > 0
+
+
+@pytest.mark.parametrize("frequency", ["DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "ANNUAL"])
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC", "0001-01-01"])
+def test_an_odd_last_sample_is_its_own_parameters_fault(rows: Rows, frequency: str, odd: str) -> None:
+    """No day can be counted from it: an error that a person finds, and the other parameters are planned."""
+    good, bad = parameter(rows, frequency, TODAY), parameter(rows, frequency, TODAY)
+    rows.run_sql("UPDATE lab_results SET sample_date = :odd WHERE parameter_id = :id", odd=odd, id=bad)
+    assert job(rows).counts["failed"] == 1
+    assert dates(rows)[good] is not None
+    assert dates(rows)[bad] is None
+    (error,) = [row for row in rows.all("audit_logs") if row.entity_id == bad]
+    assert "lab_results.sample_date" in str(error.new_values)
+
+
+@pytest.mark.parametrize("odd", ["infinity", "-infinity", "9999-12-31"])
+def test_a_parameter_that_was_made_on_no_day(rows: Rows, odd: str) -> None:
+    """As above, where there is no sample to count from."""
+    good, bad = parameter(rows), parameter(rows)
+    rows.run_sql("UPDATE parameters SET created_at = :odd WHERE id = :id", odd=odd, id=bad)
+    assert job(rows).counts["failed"] == 1
+    assert dates(rows)[good] is not None
+    assert dates(rows)[bad] is None
+
+
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC"])
+def test_an_odd_next_day_that_nothing_puts_right(rows: Rows, odd: str) -> None:
+    """Its reminder can't say how late it is; the other is reminded of."""
+    good, bad = parameter(rows, last=TODAY - 7 * DAY), parameter(rows)
+    rows.run_sql(
+        "UPDATE parameters SET created_at = '-infinity', next_sample_date = :odd WHERE id = :id",
+        odd=odd,
+        id=bad,
+    )
+    assert job(rows).counts["failed"] == 2
+    assert {row.entity_id for row in rows.all("notifications")} == {good}

@@ -196,3 +196,20 @@ def test_words_may_be_an_enum(rows: Rows) -> None:
     key = clock(rows, -1, status="ACTIVE")
     perform(rows)
     assert standing(rows, key) == (-1, "RED", "OVERDUE")
+
+
+@pytest.mark.parametrize("odd", ["infinity", "-infinity", "0044-03-15 BC"])
+def test_an_odd_date_is_its_own_clocks_fault(rows: Rows, odd: str) -> None:
+    """No days are left to infinity: that clock is counted as failed, and the other is reminded of all the same."""
+    good, bad = clock(rows, 5, reminder_days=[7]), clock(rows, 5, reminder_days=[7])
+    rows.run_sql("UPDATE compliance_clocks_universal SET target_date = :odd WHERE id = :id", odd=odd, id=bad)
+    run = perform(rows)
+    assert run.counts["failed"] > 0
+    assert standing(rows, good) == (5, "RED", "ACTIVE")
+    assert {row.entity_id for row in rows.all("notifications")} == {good}
+
+
+def test_marks_with_nothing_among_them(rows: Rows) -> None:
+    """An array with a NULL in it holds no mark: the clock is reminded of, once."""
+    clock(rows, 5, reminder_days=[7], reminders_sent=[None])
+    assert [perform(rows).counts["reminders"] for _ in range(2)] == [1, 0]

@@ -283,3 +283,23 @@ def test_the_generated_data_has_work(database_of: Callable[..., EngineDatabase])
     counts = perform(made).counts
     assert counts["processed"] > 0
     assert counts["escalations"] > 0
+
+
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC", "1899-12-31"])
+def test_a_breach_since_ever_is_its_own_fault(rows: Rows, odd: str) -> None:
+    """Its hours can't be counted: it is counted as failed, keeps what it has, and the other is timed and told of."""
+    good = breached(rows, 13 * HOUR)
+    bad = breached(rows, 13 * HOUR, of={"summary": "Odd"}, sla_breach_duration_hours=1)
+    rows.run_sql("UPDATE deadlines SET sla_breached_at = :odd WHERE id = :id", odd=odd, id=bad)
+    run = perform(rows)
+    assert run.counts["failed"] == 1
+    assert (hours(rows, good), hours(rows, bad)) == (13, 1)
+    assert {row.entity_id for row in rows.all("notifications")} == {good}
+
+
+def test_hours_that_are_no_number(rows: Rows) -> None:
+    """The average leaves out what an application has written for a number, and no calendar holds."""
+    breached(rows, 13 * HOUR)
+    for odd in ("NaN", "Infinity", 10**30):
+        breached(rows, 13 * HOUR, sla_breach_duration_hours=odd)
+    assert perform(rows).counts["average_breach_hours"] == 13

@@ -15,6 +15,8 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS reached
 WHERE d.sla_breached_at <= CAST(:as_of AS timestamptz) - interval '12 hours'
+  -- what began before is a slip of the pen, -infinity among it, and has been refused
+  AND d.sla_breached_at >= TIMESTAMPTZ '1900-01-01 00:00:00+00'
   AND d.status NOT IN ('COMPLETED', 'NOT_APPLICABLE')
   -- a target that was moved is none that was missed, until it has passed and is found missed anew; without a target
   -- the application's word counts

@@ -11,18 +11,23 @@ due AS MATERIALIZED (
     JOIN period AS p ON p.frequency = CAST(r.frequency AS text)
     WHERE r.id = ANY (CAST(:ids AS uuid[]))
       AND r.is_active
-      AND (r.next_due_date IS NULL OR r.next_due_date <= CAST(:today AS date))
+      AND (r.next_due_date IS NULL OR r.next_due_date BETWEEN DATE '1900-01-01' AND CAST(:today AS date))
+      AND (r.anchor_date BETWEEN DATE '1900-01-01' AND DATE '2999-12-31') IS NOT FALSE
     ORDER BY r.id
     FOR NO KEY UPDATE OF r
 ),
--- the places in the series of the first date after the start, and of the first that is still to come
+-- the places in the series of the first date after the start (what was missed before the adoption makes nothing), and of
+-- the first that is left: still to come, or too many for one run
 placed AS (
-    SELECT d.*, place.after_start, place.to_come
+    SELECT d.*, place.after_start, least(place.to_come, place.after_start + CAST(:most AS integer) - 1) AS to_come
     FROM due AS d
     CROSS JOIN LATERAL (
         SELECT max(first.place) FILTER (WHERE mark.what = 'start') AS after_start,
                max(first.place) FILTER (WHERE mark.what = 'today') AS to_come
-        FROM (VALUES ('start', d.start), ('today', CAST(:today AS date))) AS mark (what, day)
+        FROM (VALUES
+            ('start', greatest(d.start, (SELECT a.day FROM adoption AS a) - 1)),
+            ('today', CAST(:today AS date))
+        ) AS mark (what, day)
         CROSS JOIN LATERAL (
             SELECT CAST(
                 12 * (extract(year FROM mark.day) - extract(year FROM d.anchor))

@@ -4,18 +4,24 @@ SELECT g.id, g.company_id, g.site_id, g.generator_identifier, g.annual_run_hour_
        coalesce(earlier.month_hours, g.current_month_hours) AS current_month_hours,
        windows.month_start, windows.year_start,
        told.annual AS told_annual, told.monthly AS told_monthly,
-       seen.year_hours AS seen_year_hours, seen.month_hours AS seen_month_hours
+       seen.year_hours AS seen_year_hours, seen.month_hours AS seen_month_hours,
+       CASE WHEN NOT sane.is_sane THEN 'its anniversary_date is no day between 1900 and 2999' END AS unusable
 FROM generators AS g
 CROSS JOIN LATERAL (
-    SELECT extract(year FROM CAST(:today AS date)) - extract(year FROM g.anniversary_date) AS years
+    SELECT (isfinite(g.anniversary_date) AND g.anniversary_date BETWEEN DATE '1900-01-01' AND DATE '2999-12-31')
+        IS NOT FALSE AS is_sane
+) AS sane
+CROSS JOIN LATERAL (SELECT CASE WHEN sane.is_sane THEN g.anniversary_date END AS day) AS anniversary
+CROSS JOIN LATERAL (
+    SELECT extract(year FROM CAST(:today AS date)) - extract(year FROM anniversary.day) AS years
 ) AS age
 CROSS JOIN LATERAL (
     SELECT CAST(date_trunc('month', CAST(:today AS timestamp)) AS date) AS month_start,
            CASE
-               WHEN g.anniversary_date IS NULL THEN CAST(date_trunc('year', CAST(:today AS timestamp)) AS date)
-               WHEN CAST(g.anniversary_date + age.years * interval '1 year' AS date) <= CAST(:today AS date)
-                   THEN CAST(g.anniversary_date + age.years * interval '1 year' AS date)
-               ELSE CAST(g.anniversary_date + (age.years - 1) * interval '1 year' AS date)
+               WHEN anniversary.day IS NULL THEN CAST(date_trunc('year', CAST(:today AS timestamp)) AS date)
+               WHEN CAST(anniversary.day + age.years * interval '1 year' AS date) <= CAST(:today AS date)
+                   THEN CAST(anniversary.day + age.years * interval '1 year' AS date)
+               ELSE CAST(anniversary.day + (age.years - 1) * interval '1 year' AS date)
            END AS year_start
 ) AS windows
 -- up to the adoption: what these had reached is history

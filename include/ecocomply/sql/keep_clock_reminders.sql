@@ -6,7 +6,7 @@ WITH due AS (
     WHERE c.status IN ('ACTIVE', 'OVERDUE')
       AND d.mark = ANY (c.reminder_days)
       AND c.target_date - CAST(:today AS date) <= d.mark
-      AND NOT d.mark >= ANY (c.reminders_sent)
+      AND NOT coalesce(d.mark >= ANY (c.reminders_sent), false)
   AND (CAST(:company_id AS uuid) IS NULL OR c.company_id = CAST(:company_id AS uuid))
   AND (CAST(:site_id AS uuid) IS NULL OR c.site_id = CAST(:site_id AS uuid))
   AND (CAST(:module_id AS uuid) IS NULL OR c.module_id = CAST(:module_id AS uuid))

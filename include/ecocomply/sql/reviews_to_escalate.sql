@@ -1,12 +1,18 @@
 -- a row is an item that waits for review, with the level that it has reached and whether it may be escalated now
 SELECT i.id, i.company_id, i.site_id, i.obligation_id, i.review_type, i.is_blocking, i.hallucination_risk, i.created_at,
        coalesce(p.title, o.summary, 'Review item') AS document, reached.level, waited.hours,
-       i.escalated_at > CAST(:as_of AS timestamptz) - interval '24 hours' AS too_soon
+       i.escalated_at > CAST(:as_of AS timestamptz) - interval '24 hours' AS too_soon,
+       CASE
+           WHEN i.created_at < TIMESTAMPTZ '1900-01-01 00:00:00+00' THEN 'its created_at lies before 1900'
+       END AS unusable
 FROM review_queue_items AS i
 LEFT JOIN documents AS p ON p.id = i.document_id
 LEFT JOIN obligations AS o ON o.id = i.obligation_id
 CROSS JOIN LATERAL (
-    SELECT extract(epoch FROM CAST(:as_of AS timestamptz) - i.created_at) / 3600 AS hours
+    SELECT CASE
+        WHEN i.created_at < TIMESTAMPTZ '1900-01-01 00:00:00+00' THEN 'Infinity'::numeric
+        ELSE extract(epoch FROM CAST(:as_of AS timestamptz) - i.created_at) / 3600
+    END AS hours
 ) AS waited
 CROSS JOIN LATERAL (
     SELECT max(l.level) AS level

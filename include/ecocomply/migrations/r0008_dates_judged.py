@@ -7,8 +7,8 @@ from importlib import resources
 from alembic import op
 from sqlalchemy import Column, Date, text
 
-revision = "0009"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 
 def upgrade() -> None:
@@ -17,6 +17,6 @@ def upgrade() -> None:
     op.add_column("generators", Column("hours_as_of", Date), if_not_exists=True)
     # The rows are nobody's without a role.
     op.execute(text("SET LOCAL ROLE ecocomply_service"))
-    source = resources.files("include.ecocomply.migrations").joinpath("r0009_ddl", "gaps_dated.sql")
+    source = resources.files("include.ecocomply.migrations").joinpath("r0008_ddl", "gaps_dated.sql")
     op.execute(text(source.read_text(encoding="utf-8")))
     op.execute(text("RESET ROLE"))
