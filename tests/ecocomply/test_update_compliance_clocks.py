@@ -119,6 +119,7 @@ def test_marks_are_crossed(rows: Rows, days: int, sent: list[int], told: int | N
     key = clock(rows, days, reminder_days=[90, 30, 7], reminders_sent=sent)
     run = perform(rows)
     assert run.counts["reminders"] == (told is not None)
+    assert not run.counts["skipped"]
     (found,) = rows.all("compliance_clocks_universal")
     assert found.reminders_sent == [*sent, *([told] if told else [])]
     assert {row.entity_id for row in rows.all("notifications")} == ({key} if told else set())
