@@ -1,6 +1,6 @@
 -- a row is a parameter that is sampled, with the day that its next sample counts from: the last sample, else its own
 SELECT p.id, p.company_id, p.sampling_frequency, p.sampling_weekday, p.next_sample_date, s.country_code, s.region,
-       coalesce(last.sample_date, CAST(p.created_at AT TIME ZONE CAST(:zone AS text) AS date)) AS base_date,
+       coalesce(last.sample_date, CAST(p.created_at AT TIME ZONE 'UTC' AS date)) AS base_date,
        CASE WHEN last.sample_date IS NULL THEN 'created_at' ELSE 'lab_results.sample_date' END AS base_column
 FROM parameters AS p
 JOIN documents AS d ON d.id = p.document_id

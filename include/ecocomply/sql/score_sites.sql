@@ -74,7 +74,7 @@ history AS (
     SELECT o.site_id, count(*) AS due,
            count(*) FILTER (
                WHERE d.status <> 'COMPLETED'
-                  OR CAST(d.completed_at AT TIME ZONE CAST(:zone AS text) AS date) > d.due_date
+                  OR CAST(d.completed_at AT TIME ZONE 'UTC' AS date) > d.due_date
            ) AS missed
     FROM scored AS s
     JOIN obligations AS o ON o.site_id = s.id
