@@ -40,6 +40,7 @@ SLOW = {
     "tests/ecocomply/test_job_dispatcher.py::test_killed": "as above",
     "tests/ecocomply/test_job_health.py::test_killed": "as above",
     "tests/ecocomply/test_notification_delivery.py::test_killed": "as above",
+    "tests/ecocomply/test_odd_dates_of_tenants.py": "a company for every odd date of every column",
     "tests/ecocomply/test_row_level_security.py::test_without_its": "every policy broken, table by table",
     "tests/ecocomply_api/": "Airflow's own web app",
     "tests/hooks/test_bell.py": "databases that are cut off, and waits",

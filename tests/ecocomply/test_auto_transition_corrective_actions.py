@@ -169,3 +169,17 @@ def test_more_than_a_chunk(rows: Rows) -> None:
     )
     rows.run_sql("ANALYZE corrective_actions, corrective_action_items")
     assert perform(rows).counts["transitioned"] == CHUNK + 1
+
+
+@pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC"])
+def test_an_odd_instant_of_completion(rows: Rows, odd: str) -> None:
+    """It is done all the same, is told of once, and nobody else's action is held up."""
+    good, bad = action(rows, "COMPLETED"), action(rows, "COMPLETED")
+    rows.run_sql(
+        "UPDATE corrective_action_items SET completed_at = :odd WHERE corrective_action_id = :id",
+        odd=odd,
+        id=bad,
+    )
+    assert not perform(rows).counts["failed"]
+    assert [phase(rows, key) for key in (good, bad)] == ["RESOLUTION"] * 2
+    assert {row.entity_id for row in rows.all("notifications")} == {good, bad}

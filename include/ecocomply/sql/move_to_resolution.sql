@@ -10,8 +10,12 @@ WITH ready AS (
 ),
 done AS (
     SELECT r.id,
-           to_char(
-               max(coalesce(i.completed_at, i.updated_at)) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+           coalesce(
+               to_char(
+                   max(coalesce(i.completed_at, i.updated_at)) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+               ),
+               -- infinity has no such form
+               max(coalesce(i.completed_at, i.updated_at))::text
            ) AS done_at
     FROM ready AS r
     JOIN corrective_action_items AS i ON i.corrective_action_id = r.id
