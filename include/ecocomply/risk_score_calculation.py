@@ -31,9 +31,7 @@ def calculate_scores(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001
             return [row.id for row in tx.rows(statement(PACKAGE, "sites_scored"), **_narrowed(run))]
 
     def score(tx: Transaction, ids: Sequence[UUID] | None) -> None:
-        stored = tx.execute(
-            statement(PACKAGE, "score_sites"), ids=ids, as_of=run.as_of, zone=str(run.zone), **_which(run)
-        )
+        stored = tx.execute(statement(PACKAGE, "score_sites"), ids=ids, as_of=run.as_of, **_which(run))
         run.count("scores_stored", stored)
 
     at_once(run, look, score)

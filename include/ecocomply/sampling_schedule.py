@@ -63,7 +63,7 @@ def generate_schedule(run: Run, outside: NothingOutside) -> None:  # noqa: ARG00
     which = _which(run)
     with run.transaction() as tx:
         total = tx.value(statement(PACKAGE, "parameters_counted"), **_narrowed(run))
-    for rows in pages(run, statement(PACKAGE, "parameters_sampled"), zone=str(run.zone), **which):
+    for rows in pages(run, statement(PACKAGE, "parameters_sampled"), **which):
         errors: list[RowError] = []
         planned = [one for row in rows if (one := _planned(run, row, errors)) is not None]
         bad = each_chunk(run, [one for one in planned if one.changes], schedule)
