@@ -87,7 +87,7 @@ def as_user(run: Run, user_id: UUID) -> Run:
 
 
 def as_asked(run: Run, dag: JobDag, created_by: UUID | None) -> Run:
-    """Return the run under the claims of the user who asked for it; what is the platform's own work keeps the service's."""
+    """Return the run under the claims of the user who asked; what is the platform's own work keeps the service's."""
     return run if created_by is None or dag.service_only else as_user(run, created_by)
 
 
