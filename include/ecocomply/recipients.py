@@ -1,8 +1,8 @@
 """Who is told: a rule is a union of chains, and of each chain the first group with anybody in it counts.
 
 A group is a role of the company (`ADMIN`), of the site (`SITE MANAGER`: of those, who is assigned to it), or one of
-the names below. Only active users count, and only of the company or, by an active assignment and
-the role, its consultants.
+the names below. Only active users count, and only of the company or, by the role and an active
+assignment, its consultants.
 """
 
 from __future__ import annotations

@@ -188,6 +188,19 @@ def test_a_client_that_is_lost_before_the_digest_is_claimed(world: World) -> Non
     assert run.counts["cancelled"] == 1
 
 
+def test_what_is_of_a_former_client_is_put_in_no_digest(world: World) -> None:
+    """A digest that has to wait would keep delivery from saying what became of it."""
+    office, cora = consultant(world)
+    world.waiting(cora, subject="Of the client")
+    world.waiting(cora, subject="Own", company_id=office)
+    world.rows.run_sql(LOST[0])
+    daily.STEPS[0](world.rows.run(job=daily.NAME), Outside(world.mail, world.alerts))
+    assert world.standing() == [
+        ("Of the client", "PENDING", None),
+        ("Own", "PENDING", "stands in a digest that is on its way"),
+    ]
+
+
 def test_a_digest_tells_a_consultant_of_clients(world: World) -> None:
     """An active assignment, and the role, are what it takes."""
     _, cora = consultant(world)
