@@ -87,11 +87,7 @@ def as_user(run: Run, user_id: UUID) -> Run:
 
 
 def as_asked(run: Run, dag: JobDag, created_by: UUID | None) -> Run:
-<<<<<<< HEAD
     """Return the run under the claims of who asked for it; the platform's own work keeps the service's."""
-=======
-    """Return the run under the claims of the user who asked; what is the platform's own work keeps the service's."""
->>>>>>> mend2
     return run if created_by is None or dag.service_only else as_user(run, created_by)
 
 
