@@ -413,7 +413,7 @@ def test_the_operators_hear_of_what_is_nobodys(records: Records) -> None:
     alerts = FakeAlerts()
     for _ in range(2):
         dispatch(records, FakeAirflow(), alerts)
-    assert list(alerts.told.values()) == ["job: Background Job Failed: NO_SUCH_JOB"]
+    assert list(alerts.told.values()) == ["run: Background Job Failed: NO_SUCH_JOB"]
     assert records.notified() == {records.owner, records.admin}
 
 

@@ -15,6 +15,7 @@ from include.clearpath.certificate_pdf import CertificateText
 from include.clearpath.lab import LabPage
 from include.errors import Refused
 from include.mail import Accepted, Answer, Batch, Deferred, Message, Outcome, Rejected, Unknown
+from include.platform.tables import ALERT_KINDS
 from include.storage import StoredFile
 
 Tick = Callable[[str], None]
@@ -74,6 +75,7 @@ class FakeAlerts:
     outages: dict[str, str] = field(default_factory=dict)
 
     def tell(self, cause: str, kind: str, subject: str, text: str) -> bool:
+        assert kind in ALERT_KINDS, f"the ledger knows no {kind!r}"
         self.tick("alert before")
         new = cause not in self.told
         self.told.setdefault(cause, f"{kind}: {subject}")

@@ -100,7 +100,7 @@ def tell_operators(run: Run, alerts: Alerts) -> None:
     with as_service(run).transaction() as tx:
         letters = tx.rows(statement(PACKAGE, "letters_for_operators"))
     for letter in letters:
-        told = alerts.tell(_cause(letter.id), "job", _subject(letter.job_type), _text(letter, letter))
+        told = alerts.tell(_cause(letter.id), "run", _subject(letter.job_type), _text(letter, letter))
         run.count("sent", int(told))
 
 
