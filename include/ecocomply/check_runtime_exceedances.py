@@ -18,6 +18,7 @@ from include.ecocomply.run_hours import percentage
 from include.errors import BadInput
 from include.isolation import chunks, each_chunk, pages
 from include.job import NothingOutside
+from include.odd_dates import as_text
 from include.run import Run, Transaction
 from include.statements import statement
 
@@ -143,7 +144,7 @@ def _wind_clocks(run: Run, tx: Transaction, found: Sequence[tuple[Row[Any], list
                 },
             }
     if clocks:
-        rows = msgspec.json.encode(list(clocks.values())).decode()
+        rows = msgspec.json.encode(list(clocks.values()), enc_hook=as_text).decode()
         wound = tx.execute(statement(PACKAGE, "wind_exceedance_clocks"), clocks=rows, today=run.today)
         run.count("clocks_updated", wound)
 
