@@ -279,7 +279,7 @@ def _put_ecocomply(ecocomply: Engine, now: datetime) -> None:
             tx.execute(insert(ECOCOMPLY_TABLES.tables[table]).values(**row))
         queue = Queue(ECOCOMPLY_JOBS)
         claims = queue.claim(tx, "browser", 1_000, kinds=["BROWSER"])
-        queue.fail(tx, [Failure(claim, "disk of node 7 is full", permanent=True) for claim in claims])
+        queue.fail(tx, [Failure(claim, "the lake of node 7 is dry", permanent=True) for claim in claims])
         for n, letter in enumerate(LETTERS):
             given = {"id": letter, "job_id": number(f"browser eco job {n}"), "company_id": company}
             more = {"error_message": HOSTILE, "error_context": {"note": HOSTILE}, "created_at": now}
