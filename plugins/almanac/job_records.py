@@ -30,10 +30,9 @@ MakeRun = Callable[[], Run]
 def recorded(context: Mapping[str, Any], make_run: MakeRun) -> Generator[Run | None]:
     """Let one try of a task be an attempt of its run's job: its row is there, kept alive, and told of a failure.
 
-    Yields the run as the try has it: under the claims of the user who asked (unless the
-    job is the platform's own), its progress in the row; None where the
-    DAG's runs have no row. Raises CalledOff if a person has called the job off; the attempt's own errors are
-    those of `include.ecocomply.job_records.attempts.attempt`.
+    Yields the run as the try has it: under the claims of the user who asked (unless the job is the platform's own),
+    its progress in the row; None where the DAG's runs have no row. Raises CalledOff if a person has called the job
+    off; the attempt's own errors are those of `include.ecocomply.job_records.attempts.attempt`.
     """
     if context["dag_run"].dag_id not in DAGS:
         yield None

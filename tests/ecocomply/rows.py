@@ -101,6 +101,15 @@ class Rows:
         }  # fmt: skip
         return self.add("notifications", **(given | values))
 
+    def reader(self, name: str, frequency: str, **values: Any) -> UUID:
+        """Add somebody who wants mails that remind of evidence by a frequency, a digest or at once."""
+        user = self.user(name, **values)
+        self.add(
+            "notification_preferences", user_id=user, notification_type="EVIDENCE_REMINDER", channel="EMAIL",
+            frequency_preference=frequency,
+        )  # fmt: skip
+        return user
+
     def notice(self, **values: Any) -> Notice:
         """Return a reminder of evidence for a due date, for an entity of its own."""
         given: dict[str, Any] = {

@@ -41,12 +41,7 @@ class World:
 
     def reader(self, name: str, frequency: str = "DAILY_DIGEST", **values: Any) -> UUID:
         """Add somebody who wants reminders of evidence in a digest."""
-        user = self.rows.user(name, **values)
-        self.rows.add(
-            "notification_preferences", user_id=user, notification_type="EVIDENCE_REMINDER", channel="EMAIL",
-            frequency_preference=frequency,
-        )  # fmt: skip
-        return user
+        return self.rows.reader(name, frequency, **values)
 
     def waiting(self, user: UUID, **values: Any) -> UUID:
         """Add a notification that waits for its digest."""

@@ -23,16 +23,6 @@ def rows(database_of: Callable[..., EngineDatabase]) -> Rows:
     return Rows(database_of("ecocomply"))
 
 
-def reader(rows: Rows, name: str, frequency: str = "WEEKLY_DIGEST") -> UUID:
-    """Add somebody who wants reminders of evidence in a digest."""
-    user = rows.user(name)
-    rows.add(
-        "notification_preferences", user_id=user, notification_type="EVIDENCE_REMINDER", channel="EMAIL",
-        frequency_preference=frequency,
-    )  # fmt: skip
-    return user
-
-
 def waiting(rows: Rows, user: UUID, subject: str, at: datetime) -> None:
     """Add a notification that waits."""
     rows.notification(user, subject=subject, created_at=at, scheduled_for=at)
@@ -48,7 +38,7 @@ def waiting(rows: Rows, user: UUID, subject: str, at: datetime) -> None:
 )
 def test_what_was_there_by_then_is_told_however_old(rows: Rows, as_of: datetime, told: list[str]) -> None:
     """18.5, ruling: what is created up to as_of, the instant itself included; a run that was missed loses nothing."""
-    ana, bea = reader(rows, "ana"), reader(rows, "bea", "DAILY_DIGEST")
+    ana, bea = rows.reader("ana", "WEEKLY_DIGEST"), rows.reader("bea", "DAILY_DIGEST")
     for user in (ana, bea):
         waiting(rows, user, "old", datetime(2026, 10, 1, tzinfo=UTC))
         waiting(rows, user, "new", datetime(2026, 11, 23, 7, 0, tzinfo=UTC))
@@ -75,7 +65,7 @@ def test_what_was_there_by_then_is_told_however_old(rows: Rows, as_of: datetime,
 )
 def test_where_a_period_ends(rows: Rows, as_of: datetime, digests: int) -> None:
     """Unique per user, frequency and period: what comes in between waits for the next one."""
-    ana = reader(rows, "ana")
+    ana = rows.reader("ana", "WEEKLY_DIGEST")
     mail = FakeMail()
     for subject, at in (("first", FIRST), ("second", FIRST + timedelta(minutes=30))):
         waiting(rows, ana, subject, at)
