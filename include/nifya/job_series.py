@@ -120,7 +120,7 @@ class _Telling(NamedTuple):
     name: str
     mark: str
     cause: str
-    kind: str
+    word: str
     key: Callable[[Row[Any]], str]
     words: Callable[[Run, Sequence[Row[Any]]], tuple[str, str]]
     counted: str | None = None
@@ -142,7 +142,7 @@ def _tell(run: Run, alerts: Alerts, telling: _Telling) -> None:
     for row in fresh:
         run.log.warning(
             "%s: job=%s recordId=%s err=%s",
-            telling.kind,
+            telling.word,
             run.job,
             row.series_id,
             row.error,
@@ -151,7 +151,7 @@ def _tell(run: Run, alerts: Alerts, telling: _Telling) -> None:
     if telling.counted and fresh:
         run.count(telling.counted, len(fresh))
     for cause, rows in batches.items():
-        if alerts.tell(f"{telling.cause}:{cause}", telling.kind, *telling.words(run, rows)):
+        if alerts.tell(f"{telling.cause}:{cause}", "stuck", *telling.words(run, rows)):
             run.count("alerts")
         with run.transaction() as tx:
             tx.execute(statement(PACKAGE, telling.mark), ids=[row.id for row in rows])

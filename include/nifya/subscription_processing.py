@@ -324,7 +324,7 @@ def _tell_failing(run: Run, alerts: Alerts, ids: Sequence[uuid.UUID]) -> None:
         since = row.last_success_at.isoformat() if row.last_success_at else "never"
         if alerts.tell(
             f"nifya subscription failing:{row.subscription_id}:{since}",
-            "failing",
+            "stuck",
             f"NIFYA: subscription {row.subscription_id} has failed {FAILURES_TOLD} times in a row",
             f"Subscription {row.subscription_id} ({row.type_id:.60}) has failed {row.failures_in_row} times in a "
             f"row. Its last success was {since}.\n\nThe last error: {row.error}\n",

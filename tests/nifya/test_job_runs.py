@@ -203,7 +203,7 @@ def test_a_series_that_ends_unasked_is_told_once(jobs: Jobs, caplog: pytest.LogC
     bad = [jobs.add(schedule={"type": "cron", "expression": "0 0 31 2 *"}) for _ in range(3)]
     run = jobs.perform(BROKEN)
     assert run.counts["recurrences_ended"] == 3
-    assert list(jobs.alerts.told.values()) == ["ended: NIFYA: 3 recurring jobs have ended"]
+    assert list(jobs.alerts.told.values()) == ["stuck: NIFYA: 3 recurring jobs have ended"]
     assert all(f"recordId={job}" in caplog.text for job in bad)
     retried(jobs, bad[0])
     run = jobs.perform(BROKEN)
@@ -414,7 +414,7 @@ def test_many_that_fail_together_are_one_alert(jobs: Jobs) -> None:
         jobs.add(schedule=DAILY, failures_in_row=2, failing_since=datetime.now(UTC) - 48 * HOUR)
     run = jobs.perform(BROKEN)
     assert run.counts["alerts"] == 1
-    assert list(jobs.alerts.told.values()) == ["failing: NIFYA: 25 jobs have failed 3 times in a row"]
+    assert list(jobs.alerts.told.values()) == ["stuck: NIFYA: 25 jobs have failed 3 times in a row"]
 
 
 def test_killed_between_the_alert_and_its_mark(jobs: Jobs) -> None:
@@ -435,7 +435,7 @@ def test_killed_between_the_alert_and_its_mark(jobs: Jobs) -> None:
     (following,) = jobs.after(job)
     jobs.set(following.id, next_run_at=datetime.now(UTC) - HOUR)
     assert jobs.perform(BROKEN).counts["alerts"] == 1
-    assert list(jobs.alerts.told.values()) == ["failing: NIFYA: a job has failed 3 times in a row"] * 2
+    assert list(jobs.alerts.told.values()) == ["stuck: NIFYA: a job has failed 3 times in a row"] * 2
     assert {row.failing_told for row in jobs.after(job) if row.status == "pending"} == {True}
     assert jobs.perform(BROKEN).counts["alerts"] == 0
 
