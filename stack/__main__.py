@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     demo.add_argument("--exit", action="store_true", help="end when the runs are done")
     demo.add_argument("--fresh", action="store_true", help="throw the demo's data away first")
+    demo.add_argument("--system", help="run the DAGs of one system alone, as in clearpath")
     supervise = commands.add_parser("supervise", help="run the stack in the foreground")
     supervise.add_argument("--report", type=int, help="file descriptor that hears how the start goes")
     asked = parser.parse_args(arguments)
@@ -59,7 +60,7 @@ def _run(asked: argparse.Namespace, home: Home) -> int:
         case "demo":
             from stack.demo import demo  # noqa: PLC0415 - `make env` needs none of it
 
-            return demo(home, stay=not asked.exit, fresh=asked.fresh)
+            return demo(home, stay=not asked.exit, fresh=asked.fresh, system=asked.system)
         case _:
             return supervise(home, asked.report)
 

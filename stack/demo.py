@@ -1,4 +1,4 @@
-"""`make demo`: the whole platform on demo data, every DAG run once, and what came of it."""
+"""`make demo`: the whole platform on demo data, every DAG or one system's run once, and what came of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import os
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any
@@ -31,18 +31,23 @@ AHEAD = timedelta(days=365)
 """What the demo proposes to preview: the runs have left nothing that is due now, but much will be in a year."""
 
 
-def demo(home: Home, *, stay: bool, fresh: bool = False) -> int:
+def demo(home: Home, *, stay: bool, fresh: bool = False, system: str | None = None) -> int:
     """Run the demo; with `stay`, keep the stack up until Ctrl-C. Returns the exit code.
 
-    `fresh` throws away the data of an earlier demo, of which little is left to do.
+    `fresh` throws away the data of an earlier demo, of which little is left to do. With a `system`, its DAGs
+    alone are run.
+
+    Raises:
+        StackError: there is no such system.
     """
+    dag_ids = dags_of_folder(home, system)
     asked = os.environ | {"LAB_INTEGRATION_MODEL": "api", "ARCVEST_WORKER_SECONDS": "20"}
     done = False
     code = 1
     try:
         with ends_on_signals(), _ending(Stack(home, asked)) as stack:
             stack.start(demo_data=True, fresh=fresh)
-            code = run_all(stack, stay=stay)
+            code = run_all(stack, dag_ids, stay=stay)
             done = True
             if stay:
                 say("The stack stays up until Ctrl-C.")
@@ -53,13 +58,12 @@ def demo(home: Home, *, stay: bool, fresh: bool = False) -> int:
     return code
 
 
-def run_all(stack: Stack, *, stay: bool) -> int:
-    """Run every DAG of the folder once and show what came of it; return 0 if all went well.
+def run_all(stack: Stack, dag_ids: Sequence[str], *, stay: bool) -> int:
+    """Run each of the DAGs once and show what came of it; return 0 if all went well.
 
     `stay` says that the stack stays up, so that it is of use to say how to reach it.
     """
     with stack.api() as api:
-        dag_ids = dags_of_folder(stack.home)
         _until_parsed(api, dag_ids, stack.began)
         runs = {dag_id: _trigger(api, dag_id, params_of(stack.home, dag_id)) for dag_id in dag_ids}
         progress(f"{len(runs)} DAGs are triggered")
@@ -117,13 +121,16 @@ def params_of(home: Home, dag_id: str) -> Mapping[str, Any]:
     return getattr(importlib.import_module(name), "PARAMS", {}).get(dag_id, {})
 
 
-def dags_of_folder(home: Home) -> list[str]:
-    """Return the ids of the DAGs in the dags/ folder: each file is named for the one that it holds."""
-    files = (home.project / "dags").glob("*/*.py")
-    found = sorted(file.stem for file in files if not file.stem.startswith("_"))
-    if not found:
-        raise StackError(f"{home.project / 'dags'}: holds no DAG")
-    return found
+def dags_of_folder(home: Home, system: str | None = None) -> list[str]:
+    """Return the ids of the DAGs in the dags/ folder, or of one system: each file is named for the one it holds."""
+    folder = home.project / "dags"
+    files = [file for file in folder.glob("*/*.py") if not file.stem.startswith("_")]
+    systems = sorted({file.parent.name for file in files})
+    if not files:
+        raise StackError(f"{folder}: holds no DAG")
+    if system is not None and system not in systems:
+        raise StackError(f"no system {system!r}; say SYSTEM= one of {', '.join(systems)}")
+    return sorted(file.stem for file in files if system in (None, file.parent.name))
 
 
 @contextlib.contextmanager
@@ -143,7 +150,7 @@ def _ending(stack: Stack) -> Generator[Stack]:
             progress("stopped: no process is left")
 
 
-def _until_parsed(api: Airflow, dag_ids: list[str], since: datetime) -> None:
+def _until_parsed(api: Airflow, dag_ids: Sequence[str], since: datetime) -> None:
     """Wait until Airflow has read the files as they are now: what it knows may be of an earlier start."""
     deadline = time.monotonic() + _PARSED_WITHIN
     missing = set(dag_ids)

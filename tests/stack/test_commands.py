@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 from stack import environment
+from stack.demo import dags_of_folder
 from stack.home import PROJECT, Home
 
 
@@ -170,6 +171,21 @@ def test_a_start_that_is_broken_off_leaves_nothing(home: Path, number: signal.Si
     assert errors == ""
     assert "stopped: no process is left" in output
     nothing_is_left(home, ran)
+
+
+def test_a_demo_of_an_unknown_system_starts_nothing(home: Path) -> None:
+    """A slip in the name costs a line, not a minute's start."""
+    line = one_clear_line(stack(home, "demo", "--exit", "--system", "clearpth"))
+    assert "'clearpth'" in line
+    assert "clearpath, ecocomply, leadmetrics" in line
+    assert not (home / "started.json").exists()
+
+
+def test_a_demo_of_one_system_is_of_its_dags(home: Path) -> None:
+    """The folder says which they are."""
+    found = dags_of_folder(Home(home), "leadmetrics")
+    assert found == ["leadmetrics_scheduled_tasks"]
+    assert set(found) < set(dags_of_folder(Home(home)))
 
 
 @pytest.mark.parametrize("name", ["ALMANAC_PORT", "POSTGRES_PORT", "LAB_PORT", "MODELS_PORT"])
