@@ -773,6 +773,20 @@ def test_stuck_ideas(
     assert desk.idea(key).status == ("selected" if released else "processing")
 
 
+def test_a_live_claim_in_capitals_is_one(desk: Desk) -> None:
+    """A uuid is the same in capitals: another application's way of writing it must not set two jobs on one idea."""
+    now = datetime.now(UTC)
+    key = desk.rows.idea("Slow", status="processing", updated_at=now - timedelta(hours=5))
+    job = desk.rows.job(
+        PIPELINE, payload={"idea_id": str(key).upper()}, status="processing", claimed_by="other",
+        started_at=now - timedelta(hours=5), heartbeat_at=now, attempts=1,
+    )  # fmt: skip
+    desk.run()
+    assert desk.idea(key).status == "processing"
+    desk.run(str(key))
+    assert [row.id for row in desk.rows.all(tables.JOB_QUEUE)] == [job]
+
+
 KILLED = """
 import os, signal, sys
 from sqlalchemy import create_engine

@@ -6,7 +6,7 @@ WHERE i.status = 'processing'
   AND NOT EXISTS (
       SELECT FROM job_queue AS q
       WHERE q.job_type = 'process_pipeline'
-        AND q.payload ->> 'idea_id' = i.id::text
+        AND q.payload ->> 'idea_id' IN (i.id::text, upper(i.id::text))
         AND q.status = 'processing'
         AND coalesce(q.heartbeat_at, q.started_at) >= now() - make_interval(secs => :stuck_after)
   )
