@@ -73,9 +73,9 @@ def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> int:
 
     Returns how many of the notices told anybody something new.
 
-    Counts `notifications` made, `already_told`, `without_phone` and `without_email` (channels left out), and
-    `without_recipient` (notices that reach nobody, each with a warning). Raises Permanent for a notice that can't be
-    worded.
+    Counts `notifications` made, `already_told`, `without_phone` and `without_email` (channels left out),
+    `of_deleted` (notices of a company or site that is deleted, which nobody gets), and `without_recipient` (other
+    notices that reach nobody, each with a warning). Raises Permanent for a notice that can't be worded.
     """
     if not notices:
         return 0
@@ -90,7 +90,9 @@ def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> int:
         run.count("already_told", told.wanted - told.made)
         run.count("without_phone", told.without_phone)
         run.count("without_email", told.without_email)
-        if not told.recipients:
+        if told.is_gone:
+            run.count("of_deleted")
+        elif not told.recipients:
             _warn_of_nobody(run, notices[told.place])
     return news
 

@@ -16,6 +16,7 @@ NOT_MADE: Mapping[str, str] = {
     "already_told": "already told: the same person, channel and date or window had one",
     "without_phone": "no phone: an SMS was wanted, and the person has no number",
     "without_email": "no e-mail: a mail was wanted, and the person has no address",
+    "of_deleted": "of a company or a site that is deleted: nobody is told of it any more",
     "without_recipient": "nobody in the role, nor in the roles it falls to",
 }
 """What leaves no row behind, and so has no sentence of its own: a run's count, and what it means."""

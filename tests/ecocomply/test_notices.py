@@ -138,6 +138,22 @@ def test_a_user_of_another_company_is_never_named(rows: Rows) -> None:
     assert told(rows) == ["site_manager"]
 
 
+@pytest.mark.parametrize("table", ["sites", "companies"])
+def test_of_what_is_deleted_nobody_is_told(rows: Rows, table: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Obligations and deadlines outlive their site's deletion: a count says so, and no warning each day."""
+    ana = rows.user("ana")
+    other = rows.add("sites", company_id=rows.company, name="Other")
+    gone = rows.site if table == "sites" else rows.company
+    rows.run_sql(f"UPDATE {table} SET deleted_at = now() WHERE id = '{gone}'")  # noqa: S608 - of this test
+    run = rows.run()
+    with caplog.at_level(logging.WARNING, "almanac"):
+        notify(run, [rows.notice(named=[ana]), rows.notice(named=[ana], site_id=other)])
+    of_deleted = 1 if table == "sites" else 2
+    assert (run.counts["of_deleted"], run.counts["without_recipient"]) == (of_deleted, 0)
+    assert told(rows) == ["ana"] * (of_deleted == 1)
+    assert caplog.text == ""
+
+
 def test_nobody_at_all_is_a_warning_and_a_count(rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever looks after the run sees which entity nobody was told of; the others are told."""
     ana = rows.user("ana")

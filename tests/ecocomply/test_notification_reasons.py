@@ -166,4 +166,10 @@ def test_every_status_has_one() -> None:
 
 def test_what_leaves_no_row_has_its_words() -> None:
     """`tell` counts these; no row says why, so the page does."""
-    assert set(NOT_MADE) == {"already_told", "without_phone", "without_email", "without_recipient"}
+    assert set(NOT_MADE) == {
+        "already_told",
+        "without_phone",
+        "without_email",
+        "of_deleted",
+        "without_recipient",
+    }

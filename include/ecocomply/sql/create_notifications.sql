@@ -8,11 +8,21 @@ WITH notices AS MATERIALIZED (
         metadata jsonb, told_key text
     )
 ),
+-- of what is deleted nobody is told any more, whatever still refers to it
+gone AS MATERIALIZED (
+    SELECT n.place
+    FROM notices AS n
+    JOIN companies AS c ON c.id = n.company_id
+    LEFT JOIN sites AS s ON s.id = n.site_id
+    WHERE c.deleted_at IS NOT NULL
+       OR s.deleted_at IS NOT NULL
+),
 asked AS MATERIALIZED (
     SELECT n.place, n.company_id, n.site_id, c.chain, g.rank, g.word
     FROM notices AS n
     CROSS JOIN LATERAL jsonb_array_elements(n.recipients) WITH ORDINALITY AS c (words, chain)
     CROSS JOIN LATERAL jsonb_array_elements_text(c.words) WITH ORDINALITY AS g (word, rank)
+    WHERE NOT EXISTS (SELECT FROM gone WHERE gone.place = n.place)
 ),
 -- once for all notices of a company or site: who is in a group
 groups AS MATERIALIZED (
@@ -164,6 +174,7 @@ first_of AS (
     GROUP BY told_key
 )
 SELECT n.place,
+       EXISTS (SELECT FROM gone WHERE gone.place = n.place) AS is_gone,
        coalesce(w.recipients, 0) AS recipients,
        coalesce(w.wanted, 0) AS wanted,
        coalesce(w.without_phone, 0) AS without_phone,
