@@ -138,9 +138,14 @@ def main(words: Sequence[str]) -> int:
         for number in range(WORKERS):
             copies.put(Copy(Path(folder) / str(number)))
         first = copies.get()
-        passed, tail = first.passes(
-            sorted({mutant.test for mutant in wanted}), f"--numprocesses={WORKERS}", seconds=_SECONDS_UNBROKEN
-        )
+        try:
+            passed, tail = first.passes(
+                sorted({mutant.test for mutant in wanted}),
+                f"--numprocesses={WORKERS}",
+                seconds=_SECONDS_UNBROKEN,
+            )
+        except RuntimeError as error:
+            passed, tail = False, str(error)
         copies.put(first)
         if not passed:
             print(f"the tests do not pass on the code as it is:\n{tail}")
