@@ -306,7 +306,7 @@ def test_ci_comes_down_to_make_check() -> None:
     assert os.access(script, os.X_OK)
     lines = script.read_text(encoding="utf-8").splitlines()
     assert [line.strip() for line in lines if "make" in line and not line.startswith("#")] == [
-        "exec timeout --kill-after=60 2400 make check",
+        "exec timeout --kill-after=60 4800 make check",
         "exec make check",
     ]
     subprocess.run(["/bin/sh", "-n", str(script)], check=True)
