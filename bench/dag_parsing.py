@@ -112,7 +112,6 @@ def measure(databases: Databases, size: Size) -> list[Comparison]:  # noqa: ARG0
             name=f"parsing {path.stem}, the slowest file",
             job=f"the file, {where}",
             limit="a file with one DAG and no task",
-            why="Most of it is Airflow's own: making and serializing tasks and params; see the next line.",
             job_seconds=[],
             limit_seconds=[],
         )

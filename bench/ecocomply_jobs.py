@@ -63,7 +63,6 @@ class Timed:
     params: Mapping[str, Any]
     rewrites: bool = False
     by_ids: tuple[str, ...] = ()
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,6 @@ def _measure_one(
         limit="its statements, each once for all rows, told by an INSERT of ready rows, in one transaction",
         goal=Goal.AT_MOST,
         goal_ratio=1.3,
-        why=timed.why,
     )
     again = Comparison(
         f"{name} again, {rows}",

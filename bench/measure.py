@@ -33,8 +33,8 @@ class Spread:
 class Comparison:
     """A job against its limit: seconds of every round, in the order in which they were taken.
 
-    `job` and `limit` say what was timed. `scale` is by how much the limit's seconds were extrapolated. `why`
-    says what keeps the job from its goal, where that is known. `unit` is of both, where it isn't seconds.
+    `job` and `limit` say what was timed. `scale` is by how much the limit's seconds were extrapolated. `unit` is
+    of both, where it isn't seconds.
     """
 
     name: str
@@ -43,7 +43,6 @@ class Comparison:
     goal: Goal
     goal_ratio: float
     scale: float = 1
-    why: str = ""
     unit: str = ""
     job_seconds: list[float] = field(default_factory=list)
     limit_seconds: list[float] = field(default_factory=list)

@@ -32,9 +32,9 @@ UPDATE certificates SET pdf_path = NULL, current_pdf_path = NULL
 WHERE id IN (SELECT id FROM certificates WHERE pdf_path IS NOT NULL ORDER BY id LIMIT 5)
 """
 
+ALL_DAGS = 900
+"""Seconds in which every DAG has run once, on a machine that has much else to do."""
 _TRIES = 3
-_ALL = 900
-"""Seconds in which every DAG of the other systems has run once, on a machine that has much else to do."""
 _SLOT, _CLEAR = 900, 60
 """Seconds between the slots of the mail's DAG, and before one in which no comparison is begun."""
 
@@ -104,12 +104,12 @@ class OtherDay:
 def other_day(desk: Desk, first_day: FirstDay) -> OtherDay:
     """Preview every DAG of the other systems, run each, and leave it paused: some would never be idle."""
     previews = {dag_id: preview_slot(desk, dag_id) for dag_id in OTHER_IDS}
-    desk.succeed(*previews.values(), within=_ALL)
+    desk.succeed(*previews.values(), within=ALL_DAGS)
     runs = {dag_id: desk.start(dag_id) for dag_id in OTHER_IDS}
-    desk.succeed(*runs.values(), within=_ALL)
+    desk.succeed(*runs.values(), within=ALL_DAGS)
     for dag_id in OTHER_IDS:
         # A run that a pause falls into stays as it is until the DAG is let go again.
-        desk.idle(dag_id, within=_ALL)
+        desk.idle(dag_id, within=ALL_DAGS)
         desk.api.pause(dag_id)
     return OtherDay(previews, runs)
 
