@@ -220,6 +220,9 @@ def _derived(home: Home, environment: Mapping[str, str]) -> dict[str, str]:
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
         # On one machine a task that is silent for a minute is lost, not far away.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        # A scheduler looks for the tasks of one that was killed when it starts, too early to call the other dead,
+        # and then each five minutes by default: until then nobody misses them.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
         # A DAG file that somebody has just written would take the default five minutes to show.
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
