@@ -48,6 +48,8 @@ def test_a_success_stops_repeats(rows: Rows) -> None:
     assert len(application.calls) == 1
     assert run.counts == {"processed": 1, "skipped": 1}
     assert "has succeeded before" in run.notes[0]
+    # Claimed by the first run alone; the look before the call is for tasks that come without a claim.
+    assert [row.attempts for row in rows.all(tables.SYNC_SLOTS)] == [1]
     rows.perform(analytics_sync, outside, EIGHT + timedelta(days=1))
     assert len(application.calls) == 2
 

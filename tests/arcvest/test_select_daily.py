@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -113,9 +114,17 @@ def test_a_retry_never_selects_more_than_count(rows: Rows) -> None:
     assert selected(rows) == ["080.0", "099.0"]
 
 
+def by_statement(rows: Rows, claim: Claim, ids: Sequence[uuid.UUID], count: int) -> int:
+    """Select by the statement alone, as if the look before it lay back."""
+    binds = {"job": claim.key, "attempt": claim.attempt, "owner": claim.owner, "count": count, "priority": 5}
+    with rows.db.transaction() as tx:
+        chosen = statement("include.arcvest", "select_ideas")
+        return tx.execute(chosen, ids=ids, job_type="process_pipeline", **binds)
+
+
 def test_a_worker_that_was_given_up_selects_nothing(rows: Rows) -> None:
     """R6: the claim's attempt and owner are looked at in the statement that selects."""
-    scored(rows, 90, 80, 70, 60)
+    ids = scored(rows, 90, 80, 70, 60)
     late = claimed(rows, {"count": 2})
     with rows.db.transaction() as tx:
         tx.execute(text("UPDATE job_queue SET heartbeat_at = now() - interval '1 hour', max_attempts = 9"))
@@ -123,6 +132,8 @@ def test_a_worker_that_was_given_up_selects_nothing(rows: Rows) -> None:
         tx.execute(text("UPDATE job_queue SET next_run_at = now()"))
         (claim,) = QUEUE.claim(tx, "another", 1)
     assert select(rows, late).counts["selected"] == 0
+    # Given up between its look and its statement, it is told by the statement alone.
+    assert by_statement(rows, late, ids, 2) == 0
     assert select(rows, claim).counts["selected"] == 2
 
 
@@ -140,13 +151,7 @@ def test_the_statement_counts_for_itself(rows: Rows) -> None:
     """What was looked up before may be out of date: the statement that selects has the last word on how many."""
     ids = scored(rows, 90, 80, 70, 60)
     claim = claimed(rows, {"count": 3})
-    binds = {"job": claim.key, "attempt": claim.attempt, "owner": claim.owner, "count": 3, "priority": 5}
-    done = []
-    for _ in range(2):
-        with rows.db.transaction() as tx:
-            chosen = statement("include.arcvest", "select_ideas")
-            done.append(tx.execute(chosen, ids=ids, job_type="process_pipeline", **binds))
-    assert done == [3, 0]
+    assert [by_statement(rows, claim, ids, 3) for _ in range(2)] == [3, 0]
     assert selected(rows) == ["070.0", "080.0", "090.0"]
 
 
