@@ -1,10 +1,23 @@
-"""What `make quick` leaves out: tests that take their time, each for a reason. `make test` runs them all."""
+"""What `make quick` leaves out: tests that take their time, each for a reason. `make test` runs them all.
+
+What is named is run: `make quick TESTS=tests/ecocomply/test_deadline_alert.py` leaves nothing of that file out.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-SLOW = {
+ROOT = Path(__file__).resolve().parents[1]
+# Thirty jobs, each a page of rules and a database for every case; the promises look at them all the same.
+_OF_A_JOB = {
+    str(file.relative_to(ROOT)): "a job's own rules: name its file while you work on it"
+    for dag in sorted((ROOT / "dags" / "ecocomply").glob("*.py"))
+    if (file := ROOT / "tests" / "ecocomply" / f"test_{dag.stem.removeprefix('ecocomply_')}.py").is_file()
+}
+
+SLOW = _OF_A_JOB | {
     "tests/almanac/test_preloading.py": "Airflow's processes, and files that change under them",
     "tests/arcvest/test_content_pipeline.py::test_4_": "a run for every call of a run",
     "tests/arcvest/test_worker_over_the_wire.py": "a worker that listens for seconds",
@@ -25,38 +38,21 @@ SLOW = {
     "tests/dags/test_promises.py::test_a_preview_makes_nobody_wait": "runs beside each other",
     "tests/dags/test_promises.py::test_killed_anywhere": "a run for every statement of a run",
     "tests/dags/test_promises.py::test_one_bad_row": "a database for every table",
-    "tests/dags/test_promises.py::test_preview_changes_nothing": "test_preview_equals_the_real_run is quick",
-    "tests/dags/test_promises.py::test_preview_equals_the_real_run[generated": "ten times the rows, thrice",
+    "tests/dags/test_promises.py::test_preview_": "three runs a DAG, on data of two sizes",
     "tests/dags/test_promises.py::test_the_as_of": "two databases a DAG",
     "tests/dags/test_promises.py::test_the_seed": "test_twice_equals_once is quick",
     "tests/dags/test_promises.py::test_the_session_zone": "three databases a DAG",
+    "tests/ecocomply/test_asked_by_a_user.py::test_a_users_job_does": "two databases a DAG",
     "tests/ecocomply/test_adopted_database.py": "a database as an application left it",
-    "tests/ecocomply/test_dead_letter_retention.py::test_killed": "a run for every event of a run",
-    "tests/ecocomply/test_digest_delivery.py::test_killed": "as above",
-    "tests/ecocomply/test_enum_words.py::test_a_job": "two databases a DAG",
-    "tests/ecocomply/test_first_run.py::test_no_job_tells": "a database a DAG",
+    "tests/ecocomply/test_enum_words.py": "a statement for every word of every table",
+    "tests/ecocomply/test_demo.py::test_every_job_has_work": "a demo's data a DAG",
+    "tests/ecocomply/test_first_run.py": "a database a DAG",
     "tests/ecocomply/test_generator.py": "databases full of rows",
     "tests/ecocomply/test_job_attempts.py::test_killed": "a run for every event of a run",
-    "tests/ecocomply/test_job_dispatcher.py::test_killed": "as above",
-    "tests/ecocomply/test_job_health.py::test_killed": "as above",
-    "tests/ecocomply/test_notification_delivery.py::test_killed": "as above",
     "tests/ecocomply/test_odd_dates_of_tenants.py": "a company for every odd date of every column",
     "tests/ecocomply/test_row_level_security.py::test_without_its": "every policy broken, table by table",
     "tests/ecocomply_api/": "Airflow's own web app",
-    "tests/hooks/test_bell.py": "databases that are cut off, and waits",
-    "tests/hooks/test_certificate_pdf.py": "prints and reads pages",
-    "tests/hooks/test_connections.py::test_in_a_task": "an Airflow process",
-    "tests/hooks/test_connections.py::test_in_the_scheduler": "an Airflow process",
-    "tests/hooks/test_connections.py::test_the_test_button_in_the_api_server": "Airflow's own web app",
-    "tests/hooks/test_email.py::test_importing": "a process of its own",
-    "tests/hooks/test_email_outbox.py::test_killed": "a process for every way to die",
-    "tests/hooks/test_email_resend.py": "a provider on loopback, and waits that it asks for",
-    "tests/hooks/test_feeds.py::test_a_bad_answer": "answers that keep one waiting",
-    "tests/hooks/in_airflow/": "Airflow's own API and database",
-    "tests/hooks/test_light_imports.py": "a process for every import",
-    "tests/hooks/test_mailbox.py": "servers that keep one waiting",
-    "tests/hooks/test_notification_queue.py": "a Redis, and a worker of Node",
-    "tests/hooks/test_provider_info.py": "a process for every import",
+    "tests/hooks/": "servers on loopback, and waits that they ask for",
     "tests/leadmetrics/test_notification_sending.py::test_a_run_that_was_killed_over": "a Redis, and a worker of Node",
     "tests/leadmetrics/test_notification_sending.py::test_killed": "a run for every event of a run",
     "tests/nifya/test_adopted_database.py": "a database as an application left it",
@@ -84,8 +80,9 @@ SLOW = {
 """The beginning of a test's id, and why it is slow."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow ones; an entry that fits no test of a whole collection is an error of the list."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the slow ones, but for those whose file was named."""
+    named = {argument.partition("::")[0] for argument in config.args}
     for item in items:
-        if item.nodeid.startswith(tuple(SLOW)):
+        if item.nodeid.startswith(tuple(SLOW)) and item.nodeid.partition("::")[0] not in named:
             item.add_marker(pytest.mark.slow)
