@@ -19,6 +19,7 @@ _OF_A_JOB = {
 
 SLOW = _OF_A_JOB | {
     "tests/almanac/test_preloading.py": "Airflow's processes, and files that change under them",
+    "tests/almanac/test_job_records.py::test_a_long_statement": "a statement of seconds",
     "tests/arcvest/test_content_pipeline.py::test_4_": "a run for every call of a run",
     "tests/arcvest/test_worker_over_the_wire.py": "a worker that listens for seconds",
     "tests/bench/": "servers of their own, and work in plenty",
@@ -32,6 +33,7 @@ SLOW = _OF_A_JOB | {
     "tests/clearpath/test_mail_templates.py": "a browser that looks at every mail",
     "tests/clearpath/test_outside_calls.py::test_a_slow_provider": "a provider that keeps one waiting",
     "tests/clearpath/test_processes.py": "processes that are killed",
+    "tests/clearpath/test_schedules.py::test_every_zone": "every zone there is",
     "tests/clearpath/test_units.py::test_any": "whatever can be made up",
     "tests/console/": "Airflow's own web app",
     "tests/dags/test_promises.py::test_a_day_made_up_for_later": "nine runs a DAG",
@@ -44,8 +46,10 @@ SLOW = _OF_A_JOB | {
     "tests/dags/test_promises.py::test_the_session_zone": "three databases a DAG",
     "tests/ecocomply/test_asked_by_a_user.py::test_a_users_job_does": "two databases a DAG",
     "tests/ecocomply/test_adopted_database.py": "a database as an application left it",
+    "tests/ecocomply/test_digest_delivery.py": "a run for every event of a run, and mails of thousands of lines",
     "tests/ecocomply/test_enum_words.py": "a statement for every word of every table",
     "tests/ecocomply/test_demo.py::test_every_job_has_work": "a demo's data a DAG",
+    "tests/ecocomply/test_expressions.py::test_a_hostile": "expressions that run until they are stopped",
     "tests/ecocomply/test_first_run.py": "a database a DAG",
     "tests/ecocomply/test_generator.py": "databases full of rows",
     "tests/ecocomply/test_job_attempts.py::test_killed": "a run for every event of a run",
@@ -70,12 +74,14 @@ SLOW = _OF_A_JOB | {
     "tests/stack/test_layers.py": "reads every import of the project, many times",
     "tests/stack/test_new_dag.py": "a project of its own",
     "tests/stack/test_postgres.py": "servers that start and end",
+    "tests/stack/test_prepare.py": "servers and databases of its own",
     "tests/stack/test_processes.py": "processes that are ended",
     "tests/test_adding_a_job.py": "a project of its own",
+    "tests/test_docs.py::test_nothing_is_of_one_machine": "reads every file",
     "tests/test_feeds.py::test_hostile_documents": "documents that take their time to be refused",
     "tests/test_isolation.py::test_a_transaction_that_always_loses": "ten waits",
     "tests/test_migrations.py": "every revision on a database in use",
-    "tests/test_proof.py::test_the_runner": "runs tests on broken code",
+    "tests/test_proof.py": "looks up every mutation, and runs tests on broken code",
 }
 """The beginning of a test's id, and why it is slow."""
 
