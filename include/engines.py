@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Engine, ExceptionContext, create_engine, event, make_url
 
 from include import odd_json
 from include.odd_dates import OddDate
@@ -30,6 +30,8 @@ def make_engine(
 ) -> Engine:
     """Return an engine for a `postgresql+psycopg` URL; nothing is connected yet.
 
+    Its errors hold no value of a row and none that was bound: whatever goes wrong is logged with its traceback.
+
     `session` are Postgres settings of each connection beside the platform's own, or in their place; `connect`
     goes to the driver, `pool` to `create_engine`.
     """
@@ -40,10 +42,20 @@ def make_engine(
         at.difference_update_query(["options"]),
         connect_args={**(connect or {}), "options": f"{own} {settings}" if own else settings},
         json_deserializer=odd_json.read,
+        hide_parameters=True,
         **pool,
     )
     event.listen(engine, "connect", _read_odd_dates)
+    event.listen(engine, "handle_error", _leave_out_values)
     return engine
+
+
+def _leave_out_values(context: ExceptionContext) -> None:
+    # Below its first line Postgres tells the row: a mail, an address, a token. What is read of an error is its `diag`.
+    for error in (context.original_exception, context.sqlalchemy_exception):
+        if error is not None and error.args:
+            message, *others = error.args
+            error.args = (str(message).partition("\n")[0], *others)
 
 
 def _read_odd_dates(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's form

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from include.arcvest.sources import Sources
 from include.errors import BadInput
 from include.isolation import CHUNK, each_chunk
+from include.odd_dates import OddDate, reckonable
 from include.queues.engine import Claim
 from include.run import Run, Transaction
 from include.statements import statement
@@ -64,14 +65,19 @@ class Idea(NamedTuple):
 def handle(run: Run, claim: Claim, sources: Sources) -> None:  # noqa: ARG001 - a handler's form
     """Score all ideas that are new, as of the job's making; a repeat gives the same scores."""
     topics, least = read_topics(run.settings[TOPICS]), _least(run.settings[LEAST_SCORE])
-    as_of = claim.row.created_at
+    as_of = reckonable(claim.row.created_at, "created_at")
     after = None
     while True:
         with run.transaction() as tx:
             rows = tx.rows(statement(PACKAGE, "new_ideas"), after=after, limit=CHUNK)
         if not rows:
             return
-        scored = {row.id: parts_of(_read(row), topics, as_of) for row in rows}
+        scored = {}
+        for row in rows:
+            try:
+                scored[row.id] = parts_of(_read(row), topics, as_of)
+            except BadInput as error:
+                run.row_failed(row.id, error)
         each_chunk(run, list(scored), partial(_save, run, scored, least))
         after = rows[-1].id
 
@@ -106,7 +112,14 @@ def _spread(text: str) -> str:
 
 
 def _read(row: Any) -> Idea:
-    return Idea(row.source, row.title or "", row.summary or "", row.published_at or row.created_at)
+    published = row.published_at
+    # A feed's date that nobody can reckon with says as little as none.
+    at = (
+        reckonable(row.created_at, "created_at")
+        if published is None or isinstance(published, OddDate)
+        else published
+    )
+    return Idea(row.source, row.title or "", row.summary or "", at)
 
 
 def _least(given: str | None) -> float:

@@ -11,6 +11,7 @@ from include.arcvest.jobs import PIPELINE
 from include.arcvest.sources import Sources
 from include.errors import BadInput
 from include.isolation import each_chunk
+from include.odd_dates import reckonable
 from include.queues.engine import Claim
 from include.run import Run, Transaction
 from include.statements import statement
@@ -37,7 +38,7 @@ def handle(run: Run, claim: Claim, sources: Sources) -> None:  # noqa: ARG001 - 
     hold the same job, one of them given up for dead, never select more than `count` together.
     """
     count = count_of(claim.row.payload)
-    not_before = claim.row.created_at - NOT_OLDER_THAN
+    not_before = reckonable(claim.row.created_at, "created_at") - NOT_OLDER_THAN
     held = {"job": claim.key, "attempt": claim.attempt, "owner": claim.owner}
 
     def select(tx: Transaction, chunk: Sequence[uuid.UUID]) -> None:

@@ -13,6 +13,8 @@ from include.arcvest.jobs import QUEUE
 from include.arcvest.score_ideas import WEIGHTS, Idea, parts_of, read_topics, score_of
 from include.arcvest.sources import Sources
 from include.errors import BadInput
+from include.job import perform
+from include.odd_dates import OddDate
 from include.run import Run
 from tests.arcvest.rows import AS_OF, Rows
 from tests.arcvest.worker_world import FakeFeeds, FakeMailbox
@@ -108,6 +110,45 @@ def test_new_ideas_get_their_score_as_of_the_jobs_making(rows: Rows) -> None:
     assert run.counts["scored"] == 2
     assert float(rows.one(tables.IDEA_QUEUE, scored).score) == 1
     assert rows.one(tables.IDEA_QUEUE, other).status == "processing"
+
+
+ODD = ["infinity", "-infinity", "12026-11-01 00:00+00", "0044-03-15 00:00+00 BC"]
+
+
+@pytest.mark.parametrize("when", ODD)
+def test_an_odd_publication_date_says_nothing(rows: Rows, when: str) -> None:
+    """A feed's date that Python can't hold: the idea counts from when it was found, and the others are scored."""
+    good = rows.idea("Roth", created_at=AS_OF - 87 * HOUR)
+    odd = rows.idea("Roth", created_at=AS_OF - 87 * HOUR, published_at=OddDate(when))
+    run = score(rows)
+    found = [rows.one(tables.IDEA_QUEUE, one) for one in (good, odd)]
+    assert [row.score_parts["timeliness"] for row in found] == [0.5, 0.5]
+    assert (run.counts["scored"], run.counts["failed"]) == (2, 0)
+
+
+@pytest.mark.parametrize("when", ODD)
+def test_an_idea_of_no_date_stands_alone(rows: Rows, when: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Its row is named with the column and the value; the others are scored."""
+    good, odd = rows.idea("Roth"), rows.idea("Roth", created_at=OddDate(when))
+    run = score(rows)
+    assert rows.one(tables.IDEA_QUEUE, good).status == "scored"
+    assert rows.one(tables.IDEA_QUEUE, odd).status == "new"
+    assert run.counts["failed"] == 1
+    assert str(odd) in caplog.text
+    assert "created_at " in caplog.text
+
+
+@pytest.mark.parametrize("job_type", ["score_ideas", "select_daily"])
+@pytest.mark.parametrize("when", ODD)
+def test_a_job_of_no_date_is_told_by_it(rows: Rows, when: str, job_type: str) -> None:
+    """What reckons from the job's making can't begin: the job ends, and names the column and the value."""
+    job = rows.job(job_type, payload={"count": 1}, created_at=OddDate(when))
+    outside = queue_worker.Outside(FakeFeeds({}), FakeMailbox([]), queue_worker.SilentBell())
+    perform(queue_worker, rows.run(queue_worker, slots=1), outside)
+    ended = rows.one(tables.JOB_QUEUE, job)
+    assert ended.status == "failed"
+    assert "created_at" in ended.last_error
+    assert "no day between" in ended.last_error
 
 
 @pytest.mark.parametrize(("least", "status"), [("14", "scored"), ("14.01", "rejected")])
