@@ -31,7 +31,7 @@ FINISHED_STAGES = ("step_4", "complete")
 _LONGEST_NAME = 200
 
 # It becomes part of a key, of a link and of a BullMQ job's id, which takes no colon.
-_SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+_SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,100}$(?!\n)")]
 
 
 class ReminderPayload(msgspec.Struct, rename="camel"):

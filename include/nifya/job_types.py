@@ -38,7 +38,7 @@ class SendDigestEmails(
 
     hour_of_day: (
         Annotated[int, msgspec.Meta(ge=0, le=23)]
-        | Annotated[str, msgspec.Meta(pattern=f"^({_HOUR.pattern})$", description='"09" or 9')]
+        | Annotated[str, msgspec.Meta(pattern=f"^({_HOUR.pattern})$(?!\\n)", description='"09" or 9')]
         | None
     ) = None
 

@@ -43,7 +43,9 @@ FARTHEST = timedelta(days=365)
 """How far back a run looks at most."""
 
 FAILURES_TOLD = 3
-_MOST_PROMPTS = 50
+MOST_PROMPTS = 50
+"""How many of a subscription's prompts a gazette is asked for; that more are left out is noted."""
+
 _LONGEST_ERROR = 1_000
 
 
@@ -224,7 +226,7 @@ def _process_chunk(
 def _plans(run: Run, rows: Sequence[Row[Any]]) -> tuple[list[_Plan], dict[uuid.UUID, AlmanacError]]:
     plans: list[_Plan] = []
     wrong: dict[uuid.UUID, AlmanacError] = {}
-    late = 0
+    late = many = 0
     for row in rows:
         if row.last_run_at is not None and run.as_of < row.last_run_at:
             late += 1
@@ -234,9 +236,16 @@ def _plans(run: Run, rows: Sequence[Row[Any]]) -> tuple[list[_Plan], dict[uuid.U
             plans.append(_plan(run, row))
         except BadInput as error:
             wrong[row.id] = error
+            continue
+        if isinstance(row.prompts, list) and len(row.prompts) > MOST_PROMPTS:
+            many += 1
     if late:
         run.count("skipped", late)
         run.note(f"{late} subscriptions were processed as of a later instant; this run is too old for them")
+    if many:
+        run.note(
+            f"{many} subscriptions have over {MOST_PROMPTS} prompts; their first {MOST_PROMPTS} are asked for"
+        )
     return plans, wrong
 
 
@@ -251,7 +260,7 @@ def _plan(run: Run, row: Row[Any]) -> _Plan:
         raise BadInput(f"NIFYA: subscription {row.id} was last seen at {seen}, which never comes")
     # An edition may have grown after the last look at it: its day is read again, each address told once.
     since = max(local_date(max(seen, run.as_of - FARTHEST), run.zone), run.today - FARTHEST)
-    return _Plan(row.id, parser_of(row.type_id), tuple(prompts[:_MOST_PROMPTS]), since, run.today)
+    return _Plan(row.id, parser_of(row.type_id), tuple(prompts[:MOST_PROMPTS]), since, run.today)
 
 
 def _stages(plan: _Plan) -> Iterator[tuple[date, date]]:

@@ -20,7 +20,7 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.api_fastapi.logging.decorators import action_logging
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 import include
@@ -388,10 +388,15 @@ def _filters(wanted: RowFilter) -> dict[str, str]:
 
 
 def _row(request: Request, queue: Found, key: str) -> RowDetail:
-    with reading(request.app.state.databases, queue) as tx:
-        found = console.row_detail(tx, queue.table, key)
+    found = None
+    try:
+        with reading(request.app.state.databases, queue) as tx:
+            found = console.row_detail(tx, queue.table, key)
+    except DataError:
+        # No key of this table has that form.
+        pass
     if found is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"{queue.table.name} has no row {key}.")
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"{queue.table.name} has no row {key!r}.")
     return found
 
 

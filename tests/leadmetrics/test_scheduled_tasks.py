@@ -105,6 +105,7 @@ def test_a_missed_early_reminder(rows: Rows, late: timedelta, reminded: bool) ->
         ("signup.reminder.weekly", {}, "unknown task type 'signup.reminder.weekly'; known are "),
         (EARLY, {}, "payload of signup.reminder.early: Object missing required field `sessionId`"),
         (EARLY, [], "payload of signup.reminder.early: Expected `object`, got `array`"),
+        (EARLY, {"sessionId": "s\n"}, "payload of signup.reminder.early: Expected `str` matching regex"),
         (EARLY, {"sessionId": 7}, "payload of signup.reminder.early: Expected `str`, got `int`"),
         (EARLY, {"sessionId": "a:b"}, "payload of signup.reminder.early: Expected `str` matching regex"),
         (

@@ -81,6 +81,19 @@ def test_content_since_the_last_success(
     assert all(after[0] - before[1] == timedelta(days=1) for before, after in itertools.pairwise(spans))
 
 
+def test_prompts_that_are_left_out_are_told_of(rows: Rows) -> None:
+    """A gazette is asked for fifty at most; whoever wrote more must not wait for the others in vain unseen."""
+    rows.user()
+    rows.subscription(prompts=[f"palabra{n}" for n in range(job.MOST_PROMPTS)])
+    run = rows.perform(job, outside(FakeGazettes(days(0))))
+    assert not any("prompts" in note for note in run.notes)
+    rows.subscription(prompts=[f"palabra{n}" for n in range(job.MOST_PROMPTS + 1)])
+    gazettes = FakeGazettes(days(0))
+    run = rows.perform(job, outside(gazettes), AS_OF + timedelta(minutes=1))
+    assert {len(asked[1]) for asked in gazettes.asked} == {job.MOST_PROMPTS}
+    assert "1 subscriptions have over 50 prompts; their first 50 are asked for" in run.notes
+
+
 def test_a_catch_up_goes_on_where_it_broke_off(rows: Rows) -> None:
     """A gazette that gives way under a year's questions must not be asked for all of it again, for ever."""
     rows.user()
