@@ -25,7 +25,9 @@ _TOO_BIG = 552
 _READY_FOR_DATA = 354
 _READY_FOR_TLS = 220
 _YES = (250, 251)
-_PERMANENT = 500
+_TAKEN = 2
+"""The first figure of every answer to a whole message that says yes."""
+_TEMPORARY, _PERMANENT, _NO_CODE = 400, 500, 600
 
 
 class _Refused(Exception):
@@ -157,8 +159,17 @@ class SmtpMail:
             line.outage = Deferred(reason, certain=True)
             return Unknown(reason)
         line.cuts = 0
-        if code in _YES:
+        if code // 100 == _TAKEN:
             return Accepted(name)
+        if not _TEMPORARY <= code < _NO_CODE:
+            # It has all of the message, and has not said no.
+            line.drop()
+            said = f"{max(code, 0) or 'no code'} {text.decode('utf-8', 'replace')}".strip()
+            reason = self.access.for_log(
+                f"{self.host}:{self.port} has the message, and said neither yes nor no: {said}"
+            )
+            line.outage = Deferred(reason, certain=True)
+            return Unknown(reason)
         return self._refused(line, _Refused("message", code, text))
 
     def _reason(self, error: Exception) -> str:

@@ -133,6 +133,29 @@ def test_whose_fault_a_refusal_is(server: SmtpServer, reply: str, outcome: type)
     assert len(server.received) == (outcome is Rejected)
 
 
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("200 queued", Accepted),
+        ("252 2.0.0 will try", Accepted),
+        ("OK queued", Unknown),
+        ("2.0.0 Ok: queued as 1", Unknown),
+        ("354 go on", Unknown),
+        ("600 what", Unknown),
+    ],
+)
+def test_a_server_that_takes_a_message_in_its_own_words(
+    server: SmtpServer, reply: str, outcome: type
+) -> None:
+    """E1: it has the whole message, and has not said no: sent again by the next run it would go out twice."""
+    server.refused_content["a@home.test"] = reply
+    outcomes = sent(provider(server), *each(letter("a@home.test"), letter("b@home.test")))
+    assert isinstance(outcomes[0], outcome)
+    # Another doubt is not risked.
+    assert isinstance(outcomes[1], Accepted if outcome is Accepted else Deferred)
+    assert outcome is Accepted or "neither yes nor no" in str(outcomes[0])
+
+
 def test_refused_sender_is_an_outage(server: SmtpServer) -> None:
     """A sender that the server won't have is our setting: no message may lose an attempt for it."""
     server.refused_senders["mail@almanac.test"] = "550 5.7.1 not allowed to send as this"
