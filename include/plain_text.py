@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
 import unicodedata
-from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 LONGEST_URL = 2_000
@@ -16,30 +17,8 @@ _SILENT = frozenset({"script", "style", "head", "title", "template", "noscript"}
 _BREAKS = frozenset(
     {"br", "p", "div", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote"}
 )
+_TAG = re.compile("<[^<>]*>")
 _TRACKING = ("utm_", "mc_", "fbclid", "gclid", "cmpid")
-
-
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - its form
-        if tag in _SILENT:
-            self._silent += 1
-        elif tag in _BREAKS:
-            self.pieces.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _SILENT:
-            self._silent = max(0, self._silent - 1)
-        elif tag in _BREAKS:
-            self.pieces.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self.pieces.append(data)
 
 
 def _kept(character: str) -> str:
@@ -62,10 +41,13 @@ def plain(text: str, most: int) -> str:
 
 def from_html(markup: str, most: int) -> str:
     """Return the words of HTML as `plain` does; scripts, styles and tags are left out."""
-    reader = _Text()
-    reader.feed(markup[:LONGEST_SOURCE])
-    reader.close()
-    return plain("".join(reader.pieces), most)
+    import nh3  # noqa: PLC0415 - not at parse time
+
+    # What comes back has these tags alone, bare, and every other "<" escaped.
+    kept = nh3.clean(
+        markup[:LONGEST_SOURCE], tags=_BREAKS, clean_content_tags=_SILENT, attributes={}, link_rel=None
+    )
+    return plain(" ".join(html.unescape(_TAG.sub(" ", kept)).split()), most)
 
 
 def web_address(link: str, base: str | None = None) -> str | None:
