@@ -107,6 +107,7 @@ def test_airflow_that_does_not_answer(supervisor: Supervisor) -> None:
         ("success", ("success",) * 4, RunStanding(live=False, working=False)),
         ("success", ("skipped",) * 4, RunStanding(live=False, working=False)),
         ("failed", ("success", "failed", "upstream_failed", "upstream_failed"), RunStanding(live=False, working=False)),
+        ("failed", ("success", "failed", "skipped", "skipped"), RunStanding(live=False, working=False)),
         ("failed", ("success", *["skipped"] * 3), RunStanding(live=False, working=False, timed_out=True)),
     ],
 )  # fmt: skip
