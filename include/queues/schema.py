@@ -73,7 +73,7 @@ def queue_indexes(table: QueueTable) -> list[Index]:
 
 
 def guard_statements(table: QueueTable) -> list[TextClause]:
-    """Return the definitions that guard a table's status and keys, keep its audit trail and tell who listens, in order."""
+    """Return the definitions that guard a table's status and key, keep its trail and tell who listens, in order."""
     names = (
         "guard", "guard_updates", "guard_inserts", "moved", "moved_nobody", "moved_trigger", "filled",
         "filled_trigger", "storage",

@@ -431,21 +431,23 @@ def test_an_application_with_a_role_of_its_own(bench: Bench, application: psycop
     assert tuple(trail) == (str(key), "processing", application.info.user)
 
 
-_TRAIL_OF_ITS_OWN = (
-    "CREATE TEMPORARY TABLE queue_audit (id serial, queue text, row_key text, from_status text, to_status text, "
-    "attempt int, claimed_by text, actor text, reason text)",
-    "CREATE FUNCTION pg_temp.as_whom() RETURNS trigger LANGUAGE plpgsql AS $$ "
-    "BEGIN NEW.reason := current_user; RETURN NEW; END $$",
-    "CREATE TRIGGER as_whom BEFORE INSERT ON pg_temp.queue_audit FOR EACH ROW EXECUTE FUNCTION pg_temp.as_whom()",
-    "GRANT ALL ON pg_temp.queue_audit, pg_temp.queue_audit_id_seq TO PUBLIC",
-)
+_TRAIL_OF_ITS_OWN = """
+CREATE TEMPORARY TABLE queue_audit (
+    id serial, queue text, row_key text, from_status text, to_status text, attempt int, claimed_by text, actor text,
+    reason text
+);
+CREATE FUNCTION pg_temp.as_whom() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN NEW.reason := current_user; RETURN NEW; END
+$$;
+CREATE TRIGGER as_whom BEFORE INSERT ON pg_temp.queue_audit FOR EACH ROW EXECUTE FUNCTION pg_temp.as_whom();
+GRANT ALL ON pg_temp.queue_audit, pg_temp.queue_audit_id_seq TO PUBLIC;
+"""
 
 
 def test_a_trail_of_the_applications_own(bench: Bench, application: psycopg.Connection[Any]) -> None:
     """A temporary table of the trail's name keeps nothing from the trail, and runs nothing with its owner's rights."""
     (key,) = bench.add(FULL)
-    for definition in _TRAIL_OF_ITS_OWN:
-        application.execute(definition.encode())
+    application.execute(_TRAIL_OF_ITS_OWN)
     application.execute("UPDATE full_queue SET status = 'processing', attempts = 1")
     assert application.execute("SELECT reason FROM pg_temp.queue_audit").fetchall() == []
     application.commit()
