@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, Row, text
 from sqlalchemy.exc import DBAPIError
 
+from include import odd_json
 from include.effects import SHOWN, Effects
 from include.errors import Transient
 from include.job import Job, perform
@@ -33,8 +35,14 @@ TRIES = 8
 LOCK_TIMEOUT_MS = 1_000
 STATEMENT_TIMEOUT_MS = 120_000
 _VALUE_SHOWN = 300
+_DEPTH_SHOWN = 50
+# The platform's own database holds no such characters, where a column of type json does.
+_UNKEPT = re.compile(r"(?<!\\)(\\\\)*\\u(0000|d[89a-f])", re.IGNORECASE)
 _CHUNK = 1_000
 _WATCH_SECONDS = 0.05
+
+Fields = dict[str, str | None]
+"""A row by its columns, each value as a JSON text: some are more than Python reads, and most are only compared."""
 
 
 class PreviewDatabase:
@@ -75,9 +83,9 @@ class TableChanges:
     def add(
         self,
         kind: str,
-        key: Mapping[str, Any],
-        before: Mapping[str, Any] | None,
-        after: Mapping[str, Any] | None,
+        key: Fields,
+        before: Fields | None,
+        after: Fields | None,
     ) -> None:
         match kind:
             case "insert":
@@ -88,7 +96,12 @@ class TableChanges:
                 self.deleted += 1
         if len(self.changes) < SHOWN:
             self.changes.append(
-                {"key": dict(key), "kind": kind, "before": _shown(before), "after": _shown(after)}
+                {
+                    "key": {column: _read(value) for column, value in key.items()},
+                    "kind": kind,
+                    "before": _shown(before),
+                    "after": _shown(after),
+                }
             )
 
 
@@ -211,8 +224,13 @@ def _shadow(connection: Connection, table: str) -> list[str]:
     connection.exec_driver_sql(
         f"CREATE TEMPORARY TABLE {quoted} (LIKE public.{quoted} INCLUDING ALL) ON COMMIT DROP"
     )
+    given = ", ".join(
+        _quoted(connection, column.attname)
+        for column in _columns(connection, table)
+        if not column.is_computed
+    )
     connection.exec_driver_sql(
-        f"INSERT INTO pg_temp.{quoted} OVERRIDING SYSTEM VALUE SELECT * FROM public.{quoted}"
+        f"INSERT INTO pg_temp.{quoted} ({given}) OVERRIDING SYSTEM VALUE SELECT {given} FROM public.{quoted}"
     )
     for column in connection.execute(
         statement("include", "identity_columns").clause, {"table": table}
@@ -235,13 +253,16 @@ def _shadow_changes(connection: Connection, table: str, key: Sequence[str]) -> T
     quoted = _quoted(connection, table)
     join = " AND ".join(f"o.{_quoted(connection, c)} = n.{_quoted(connection, c)}" for c in key)
     order = ", ".join(f"coalesce(n.{_quoted(connection, c)}, o.{_quoted(connection, c)})" for c in key)
+    columns = [column.attname for column in _columns(connection, table)]
     changed = TableChanges(table)
+    # By the values as they are stored: not every type knows what is equal. The rows as `o.*`: `o` may be a column.
     rows = connection.execution_options(yield_per=_CHUNK).exec_driver_sql(
-        f"SELECT to_jsonb(o), to_jsonb(n) FROM public.{quoted} o FULL JOIN pg_temp.{quoted} n ON {join} "
-        f"WHERE o IS DISTINCT FROM n ORDER BY {order}"
+        f"SELECT {_fields(connection, 'o', columns)}, {_fields(connection, 'n', columns)} "
+        f"FROM public.{quoted} o FULL JOIN pg_temp.{quoted} n ON {join} "
+        f"WHERE (o.* *= n.*) IS NOT TRUE ORDER BY {order}"
     )
     for before, after in rows:
-        _compare(changed, key, before, after)
+        _compare(changed, key, _named(columns, before), _named(columns, after))
     return changed
 
 
@@ -253,47 +274,77 @@ def _changes(after: Connection, before: Connection, top: str, skip: set[str]) ->
 def _table_changes(after: Connection, before: Connection, table: str, top: str) -> TableChanges:
     quoted = f"public.{_quoted(after, table)}"
     key = _key_columns(after, table)
+    types = {column.attname: column.format_type for column in _columns(after, table)}
+    columns = list(types)
+    fields = _fields(after, "t", columns)
+    key_types = ", ".join(f"{_quoted(after, column)} {types[column]}" for column in key)
     key_row = ", ".join(f"t.{_quoted(after, column)}" for column in key)
     # Row versions of this transaction and its savepoints are no older than its own id.
     mine = "age(t.xmin) <= age((CAST(%(top)s AS bigint) & 4294967295)::text::xid)"
     changed = TableChanges(table)
-    seen: set[tuple[Any, ...]] = set()
+    seen: set[tuple[str | None, ...]] = set()
 
     replaced = before.execution_options(yield_per=_CHUNK).exec_driver_sql(
-        f"SELECT to_jsonb(t) FROM {quoted} t WHERE t.xmax::text <> '0' ORDER BY {key_row}"
+        f"SELECT {fields} FROM {quoted} t WHERE t.xmax::text <> '0' ORDER BY {key_row}"
     )
     for chunk in replaced.scalars().partitions(_CHUNK):
-        rows_before = {_key_of(key, row): row for row in chunk}
+        rows_before = _by_key(key, columns, chunk)
         found = after.exec_driver_sql(
-            f"SELECT to_jsonb(t) FROM {quoted} t JOIN jsonb_to_recordset(CAST(%(keys)s AS jsonb)) "
-            f"AS k({_key_types(after, table, key)}) USING ({', '.join(_quoted(after, c) for c in key)})",
-            {"keys": json.dumps([{column: row[column] for column in key} for row in rows_before.values()])},
+            f"SELECT {fields} FROM {quoted} t JOIN jsonb_to_recordset(CAST(%(keys)s AS jsonb)) "
+            f"AS k({key_types}) USING ({', '.join(_quoted(after, c) for c in key)})",
+            {"keys": _as_json([{c: row[c] for c in key} for row in rows_before.values()])},
         )
-        rows_after = {_key_of(key, row): row for row in found.scalars()}
+        rows_after = _by_key(key, columns, found.scalars())
         for row_key, row_before in rows_before.items():
             seen.add(row_key)
             _compare(changed, key, row_before, rows_after.get(row_key))
 
     fresh = after.execution_options(yield_per=_CHUNK).exec_driver_sql(
-        f"SELECT to_jsonb(t) FROM {quoted} t WHERE {mine} ORDER BY {key_row}", {"top": top}
+        f"SELECT {fields} FROM {quoted} t WHERE {mine} ORDER BY {key_row}", {"top": top}
     )
-    for row in fresh.scalars():
-        if _key_of(key, row) not in seen:
-            _compare(changed, key, None, row)
+    for chunk in fresh.scalars().partitions(_CHUNK):
+        for row_key, row in _by_key(key, columns, chunk).items():
+            if row_key not in seen:
+                _compare(changed, key, None, row)
     return changed
 
 
-def _compare(
-    changed: TableChanges,
-    key: Sequence[str],
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any] | None,
-) -> None:
+def _compare(changed: TableChanges, key: Sequence[str], before: Fields | None, after: Fields | None) -> None:
     row = after if after is not None else before
-    if row is None or before == after:
+    if row is None or _same(before, after):
         return
     kind = "insert" if before is None else "delete" if after is None else "update"
     changed.add(kind, {column: row[column] for column in key}, before, after)
+
+
+def _same(before: Fields | None, after: Fields | None) -> bool:
+    """Return whether two rows say the same: 1.0 is 1.00, and the spaces of a JSON text are nothing."""
+    if before is None or after is None:
+        return before is after
+    return all(
+        value == after[column] or _read(value) == _read(after[column]) for column, value in before.items()
+    )
+
+
+def _columns(connection: Connection, table: str) -> Sequence[Row[Any]]:
+    return connection.execute(statement("include", "column_types").clause, {"table": table}).all()
+
+
+def _fields(connection: Connection, row: str, columns: Sequence[str]) -> str:
+    """Return what selects a row's values as a list of JSON texts; null where an outer join found no row."""
+    values = ", ".join(f"to_json({row}.{_quoted(connection, column)})::text" for column in columns)
+    return f"CASE WHEN {row}.tableoid IS NOT NULL THEN to_json(ARRAY[{values}]) END"
+
+
+def _named(columns: Sequence[str], values: Sequence[str | None] | None) -> Fields | None:
+    return None if values is None else dict(zip(columns, values, strict=True))
+
+
+def _by_key(
+    key: Sequence[str], columns: Sequence[str], found: Iterable[Sequence[str | None]]
+) -> dict[tuple[str | None, ...], Fields]:
+    rows = (dict(zip(columns, values, strict=True)) for values in found)
+    return {tuple(row[column] for column in key): row for row in rows}
 
 
 def _key_columns(connection: Connection, table: str) -> list[str]:
@@ -303,27 +354,46 @@ def _key_columns(connection: Connection, table: str) -> list[str]:
     return list(key)
 
 
-def _key_types(connection: Connection, table: str, key: Sequence[str]) -> str:
-    found = connection.execute(statement("include", "column_types").clause, {"table": table})
-    types = {row.attname: row.format_type for row in found}
-    return ", ".join(f"{_quoted(connection, column)} {types[column]}" for column in key)
-
-
-def _key_of(key: Sequence[str], row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(str(row[column]) for column in key)
+def _as_json(rows: Iterable[Fields]) -> str:
+    # The values as they came: a number loses no digit.
+    pairs = ([f"{json.dumps(column)}: {value or 'null'}" for column, value in row.items()] for row in rows)
+    return f"[{', '.join('{' + ', '.join(each) + '}' for each in pairs)}]"
 
 
 def _quoted(connection: Connection, name: str) -> str:
     return connection.dialect.identifier_preparer.quote(name)
 
 
-def _shown(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _shown(row: Fields | None) -> dict[str, Any] | None:
     """Shorten long values: a preview says what changes, it is no copy of the table."""
     if row is None:
         return None
+    values = {column: _read(value) for column, value in row.items()}
     return {
         column: f"{value[:_VALUE_SHOWN]}… ({len(value)} characters)"
         if isinstance(value, str) and len(value) > _VALUE_SHOWN
         else value
-        for column, value in row.items()
+        for column, value in values.items()
     }
+
+
+def _read(value: str | None) -> Any:
+    """Return what a JSON text says, or the text where that could not be kept or would nest too deep to be shown."""
+    if value is None or _UNKEPT.search(value):
+        return value
+    said = odd_json.read(value)
+    return value if _is_deep(said) else said
+
+
+def _is_deep(said: Any) -> bool:
+    level = [said]
+    for _ in range(_DEPTH_SHOWN):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (dict, list))
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True

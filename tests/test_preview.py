@@ -198,6 +198,64 @@ def test_rows_that_were_locked_by_several(things: Engine) -> None:
     assert counts(shown) == {"thing": (0, 5, 0)}
 
 
+DEEP = "{" + '"a": ' + "[" * 5_000 + "]" * 5_000 + "}"
+APPLICATIONS_OWN = [
+    ("ALTER TABLE thing ADD extra json DEFAULT '{\"a\":  1}'", "extra", {"a": 1}),
+    ("ALTER TABLE thing ADD extra json DEFAULT '\"\\u0000\"'", "extra", r'"\u0000"'),
+    ("ALTER TABLE thing ADD extra xml", "extra", None),
+    ("ALTER TABLE thing ADD place point DEFAULT '(1,2)'", "place", "(1,2)"),
+    ("ALTER TABLE thing ADD twice int GENERATED ALWAYS AS (done * 2) STORED", "twice", 2),
+    ("ALTER TABLE thing ADD n int DEFAULT 5", "n", 5),
+    ("ALTER TABLE thing ADD o int DEFAULT 5", "o", 5),
+    ("ALTER TABLE thing ADD t int DEFAULT 5", "t", 5),
+    ("""ALTER TABLE thing ADD "100 %% o'clock :x" int DEFAULT 5""", "100 % o'clock :x", 5),
+    ("ALTER TABLE thing ADD n bigint GENERATED ALWAYS AS IDENTITY", "n", 1),
+    (f"UPDATE thing SET data = '{DEEP}' WHERE id = 1", "data", f"{DEEP[:300]}… ({len(DEEP)} characters)"),
+    (f"UPDATE thing SET data = '{'[' * 60}{']' * 60}' WHERE id = 1", "data", "[" * 60 + "]" * 60),
+]
+
+
+@pytest.mark.parametrize("queues", [(), ("thing",)], ids=["table", "queue"])
+@pytest.mark.parametrize(("definition", "column", "shown_as"), APPLICATIONS_OWN)
+def test_columns_of_the_applications_own(
+    things: Engine, queues: tuple[str, ...], definition: str, column: str, shown_as: Any
+) -> None:
+    """A table that was taken over may have any type, computed columns and any names; the result can be kept."""
+    with things.begin() as connection:
+        connection.exec_driver_sql(definition)
+    shown = look(things, sql("UPDATE thing SET done = 1 WHERE id < 3"), queues=queues)
+    assert counts(shown) == {"thing": (0, 2, 0)}
+    assert shown["tables"][0]["changes"][0]["after"][column] == shown_as
+    with things.connect() as connection:
+        connection.execute(text("SELECT CAST(:shown AS jsonb)"), {"shown": json.dumps(shown)})
+
+
+@pytest.mark.parametrize("queues", [(), ("thing",)], ids=["table", "queue"])
+def test_a_change_of_what_has_no_equality(things: Engine, queues: tuple[str, ...]) -> None:
+    """A JSON that is only written otherwise, or a number with more noughts, is the same; another value is a change."""
+    with things.begin() as connection:
+        connection.exec_driver_sql(
+            "ALTER TABLE thing ADD extra json DEFAULT '{}', ADD price numeric DEFAULT 1, ADD place point"
+        )
+    shown = look(
+        things,
+        sql("UPDATE thing SET extra = '{ }' WHERE id = 1"),
+        sql("UPDATE thing SET price = 1.00 WHERE id = 2"),
+        sql("UPDATE thing SET extra = '[]' WHERE id = 3"),
+        sql("UPDATE thing SET place = '(1,2)' WHERE id = 4"),
+        queues=queues,
+    )
+    assert [change["key"] for change in shown["tables"][0]["changes"]] == [{"id": 3}, {"id": 4}]
+
+
+def test_a_key_of_many_digits(empty_database: Engine) -> None:
+    """A row is found again by its key to the last digit."""
+    with empty_database.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE thing (id numeric PRIMARY KEY, done int)")
+        connection.exec_driver_sql("INSERT INTO thing VALUES (0.12345678901234567890123, 0)")
+    assert counts(look(empty_database, sql("UPDATE thing SET done = 1"))) == {"thing": (0, 1, 0)}
+
+
 def test_long_values_are_cut(things: Engine) -> None:
     """A preview is no copy of the table."""
     shown = look(things, sql("UPDATE thing SET note = repeat('x', 5000) WHERE id = 1"))

@@ -30,7 +30,7 @@ from include.statements import statement
 
 NAME = "jobDispatcher"
 SETTINGS: dict[str, str | None] = {"ADMIN_ALERT_EMAIL": None}
-QUEUES: tuple[str, ...] = ("background_jobs", "queue_audit")
+QUEUES: tuple[str, ...] = ("background_jobs",)
 
 CHUNK = 100
 

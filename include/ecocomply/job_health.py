@@ -25,7 +25,7 @@ from include.statements import statement
 
 NAME = "jobHealth"
 SETTINGS: dict[str, str | None] = {"ADMIN_ALERT_EMAIL": None}
-QUEUES: tuple[str, ...] = ("background_jobs", "queue_audit")
+QUEUES: tuple[str, ...] = ("background_jobs",)
 
 STEP = "health"
 UNRESPONSIVE = f"Job became unresponsive: {LOST}"

@@ -25,7 +25,7 @@ from include.statements import statement
 
 NAME = "scheduledJobs"
 SETTINGS: dict[str, str | None] = {**subscription_processing.SETTINGS, **digest_emails.SETTINGS}
-QUEUES: tuple[str, ...] = ("scheduled_jobs", "queue_audit")
+QUEUES: tuple[str, ...] = ("scheduled_jobs",)
 
 
 class Outside(NamedTuple):

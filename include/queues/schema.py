@@ -73,8 +73,9 @@ def queue_indexes(table: QueueTable) -> list[Index]:
 
 
 def guard_statements(table: QueueTable) -> list[TextClause]:
-    """Return the definitions that guard a table's status, keep its audit trail and tell who listens, in order."""
+    """Return the definitions that guard a table's status and key, keep its trail and tell who listens, in order."""
     names = (
-        "guard", "guard_updates", "guard_inserts", "moved", "moved_trigger", "filled", "filled_trigger", "storage"
+        "guard", "guard_updates", "guard_inserts", "moved", "moved_nobody", "moved_trigger", "filled",
+        "filled_trigger", "storage",
     )  # fmt: skip
     return [ddl(table, name) for name in names]

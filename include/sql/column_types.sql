@@ -1,5 +1,7 @@
--- a row is a column of the table with its type as SQL writes it
-SELECT a.attname::text AS attname, format_type(a.atttypid, a.atttypmod) AS format_type
+-- a row is a column of the table, in the table's order, with its type as SQL writes it and whether it is computed
+SELECT a.attname::text AS attname,
+       format_type(a.atttypid, a.atttypmod) AS format_type,
+       a.attgenerated <> '' AS is_computed
 FROM pg_attribute AS a
 JOIN pg_class AS c ON c.oid = a.attrelid
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -7,3 +9,4 @@ WHERE n.nspname = 'public'
   AND c.relname = :table
   AND a.attnum > 0
   AND NOT a.attisdropped
+ORDER BY a.attnum

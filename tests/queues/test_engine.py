@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -402,9 +403,9 @@ def test_nothing_is_no_status(bench: Bench) -> None:
     assert bench.row(FULL, key).status == "pending"
 
 
-def test_an_application_with_a_role_of_its_own(bench: Bench) -> None:
-    """It may change the queue's rows without any right on the trail, which has its name all the same."""
-    (key,) = bench.add(FULL)
+@pytest.fixture
+def application(bench: Bench) -> Iterator[psycopg.Connection[Any]]:
+    """Return a session of a role that may change the queue's rows, and has no other right."""
     role = f"application_{uuid.uuid4().hex[:12]}"
     bench.execute(f"CREATE ROLE {role} LOGIN")
     bench.execute(f"GRANT {role} TO CURRENT_USER WITH INHERIT TRUE")
@@ -412,15 +413,73 @@ def test_an_application_with_a_role_of_its_own(bench: Bench) -> None:
         bench.execute(f"GRANT SELECT, UPDATE ON full_queue TO {role}")
         url = bench.engine.url.set(drivername="postgresql", username=role)
         with psycopg.connect(url.render_as_string(hide_password=False)) as own:
-            own.execute("UPDATE full_queue SET status = 'processing', attempts = 1")
-            with pytest.raises(psycopg.errors.InsufficientPrivilege), own.transaction():
-                own.execute("DELETE FROM queue_audit")
-        with bench.engine.connect() as connection:
-            trail = connection.execute(text("SELECT row_key, to_status, actor FROM queue_audit")).one()
-        assert tuple(trail) == (str(key), "processing", role)
+            yield own
     finally:
         bench.execute(f"DROP OWNED BY {role}")
         bench.execute(f"DROP ROLE {role}")
+
+
+def test_an_application_with_a_role_of_its_own(bench: Bench, application: psycopg.Connection[Any]) -> None:
+    """It may change the queue's rows without any right on the trail, which has its name all the same."""
+    (key,) = bench.add(FULL)
+    application.execute("UPDATE full_queue SET status = 'processing', attempts = 1")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), application.transaction():
+        application.execute("DELETE FROM queue_audit")
+    application.commit()
+    with bench.engine.connect() as connection:
+        trail = connection.execute(text("SELECT row_key, to_status, actor FROM queue_audit")).one()
+    assert tuple(trail) == (str(key), "processing", application.info.user)
+
+
+_TRAIL_OF_ITS_OWN = """
+CREATE TEMPORARY TABLE queue_audit (
+    id serial, queue text, row_key text, from_status text, to_status text, attempt int, claimed_by text, actor text,
+    reason text
+);
+CREATE FUNCTION pg_temp.as_whom() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN NEW.reason := current_user; RETURN NEW; END
+$$;
+CREATE TRIGGER as_whom BEFORE INSERT ON pg_temp.queue_audit FOR EACH ROW EXECUTE FUNCTION pg_temp.as_whom();
+GRANT ALL ON pg_temp.queue_audit, pg_temp.queue_audit_id_seq TO PUBLIC;
+"""
+
+
+def test_a_trail_of_the_applications_own(bench: Bench, application: psycopg.Connection[Any]) -> None:
+    """A temporary table of the trail's name keeps nothing from the trail, and runs nothing with its owner's rights."""
+    (key,) = bench.add(FULL)
+    application.execute(_TRAIL_OF_ITS_OWN)
+    application.execute("UPDATE full_queue SET status = 'processing', attempts = 1")
+    assert application.execute("SELECT reason FROM pg_temp.queue_audit").fetchall() == []
+    application.commit()
+    assert bench.audit(key) == [("pending", "processing", 1)]
+
+
+def test_a_trail_of_what_never_happened(bench: Bench, application: psycopg.Connection[Any]) -> None:
+    """The function that writes the trail serves no table of somebody's own."""
+    application.execute("CREATE TEMPORARY TABLE forged AS SELECT * FROM full_queue")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="full_queue_moved"):
+        application.execute(
+            "CREATE TRIGGER forged AFTER UPDATE ON forged REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows "
+            "FOR EACH STATEMENT EXECUTE FUNCTION full_queue_moved()"
+        )
+
+
+def test_a_key_stays(bench: Bench, any_queue: Queue) -> None:
+    """Under another key a row would have left its trail behind; the guard says which row it was."""
+    (key,) = bench.add(any_queue.table)
+    other = uuid.uuid4()
+    change = f"UPDATE \"{any_queue.table.name}\" SET id = '{other}'"
+    with pytest.raises(IntegrityError, match=f"row {key} can't become row {other}"):
+        bench.execute(change)
+    assert bench.row(any_queue.table, key).id == key
+
+
+def test_a_key_stays_in_a_change_of_status(bench: Bench) -> None:
+    """A move that the guard allows is no way around."""
+    (key,) = bench.add(FULL)
+    with pytest.raises(IntegrityError, match=f"row {key} can't become row"):
+        bench.execute("UPDATE full_queue SET status = 'processing', id = gen_random_uuid()")
+    assert (bench.row(FULL, key).status, bench.audit(key)) == ("pending", [])
 
 
 def test_the_guard_at_the_door(bench: Bench, any_queue: Queue) -> None:

@@ -1,8 +1,9 @@
--- as its owner: an application's role may change the queue, and has no business in the trail
+-- as its owner: an application's role may change the queue, and has no business in the trail; by name and with its own
+-- path, since a session's temporary tables come first unless the path says otherwise
 CREATE OR REPLACE FUNCTION {moved}() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path FROM CURRENT AS $moved$
+SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $moved$
 BEGIN
-    INSERT INTO queue_audit (queue, row_key, from_status, to_status, attempt, claimed_by, actor, reason)
+    INSERT INTO public.queue_audit (queue, row_key, from_status, to_status, attempt, claimed_by, actor, reason)
     SELECT {table_word}, n.{key}::text, o.{status}::text, n.{status}::text, n.{attempts},
            coalesce(n.claimed_by, o.claimed_by),
            coalesce(nullif(current_setting('almanac.actor', true), ''), session_user::text),

@@ -12,7 +12,7 @@ from tests.ecocomply.jobs_world import IDLE, OVER, DagRun, WorldWithRuns, outsid
 from tests.ecocomply.world import COMPANY, OTHER, OWNER, STRANGER, add, name, people
 
 PARAMS = {"job_id": None}
-BOOKKEEPING = {"queue_audit": {EVERYTHING}}
+BOOKKEEPING = {"queue_audit": {"id", EVERYTHING}}
 
 outside = outside_with_runs
 

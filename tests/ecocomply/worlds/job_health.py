@@ -21,7 +21,7 @@ from tests.ecocomply.jobs_world import (
 )
 from tests.ecocomply.world import COMPANY, OTHER, add, name, people
 
-BOOKKEEPING = {"queue_audit": {EVERYTHING}}
+BOOKKEEPING = {"queue_audit": {"id", EVERYTHING}}
 
 outside = outside_with_runs
 
