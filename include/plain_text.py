@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from html.parser import HTMLParser
+from collections.abc import Iterator
+from html import unescape
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 LONGEST_URL = 2_000
@@ -19,27 +21,40 @@ _BREAKS = frozenset(
 _TRACKING = ("utm_", "mc_", "fbclid", "gclid", "cmpid")
 
 
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._silent = 0
+# What has no end is read up to the text's end, and not again: so no character is read more than twice. Python's
+# html.parser raises for `<![foo[`, and reads all that follows anew for every tag that has no end; a tree as browsers
+# build it (nh3) takes seconds for formatting that is opened again in each paragraph.
+_ATTRIBUTES = r"""(?:=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))?|[^=>])*+"""
+_MARKUP = re.compile(
+    rf"""
+    <!--(?:-?>|.*?(?:-->|\Z))
+    | <!\[CDATA\[.*?(?:\]\]>|\Z)
+    | <(?P<raw>script|style|title)(?=[\s/>]){_ATTRIBUTES}(?:(?<!/)>|\Z)
+        .*?(?:</(?P=raw)(?=[\s/>])[^>]*+(?:>|\Z)|\Z)
+    | <(?P<end>/?)(?P<name>[a-z][^\s/>]*+){_ATTRIBUTES}(?:>|\Z)
+    | <[!?/][^>]*+(?:>|\Z)
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+# Python refuses to read a number of thousands of digits, and none of eight is a character.
+_NO_CHARACTER = re.compile(r"&#[0-9]{8,};?")
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - its form
-        if tag in _SILENT:
-            self._silent += 1
-        elif tag in _BREAKS:
-            self.pieces.append(" ")
+_PLACE = re.compile(r"(\[[^/@\[\]]*\]|[^/:@\[\]]*)(:[0-9]*)?(?=/|\Z)")
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _SILENT:
-            self._silent = max(0, self._silent - 1)
-        elif tag in _BREAKS:
-            self.pieces.append(" ")
 
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self.pieces.append(data)
+def _words(markup: str) -> Iterator[str]:
+    at, silent = 0, 0
+    for tag in _MARKUP.finditer(markup):
+        if not silent:
+            yield markup[at : tag.start()]
+        at = tag.end()
+        name = (tag["name"] or "").lower()
+        if name in _BREAKS:
+            yield " "
+        elif name in _SILENT and not tag[0].endswith("/>"):
+            silent = max(0, silent + (-1 if tag["end"] else 1))
+    if not silent:
+        yield markup[at:]
 
 
 def _kept(character: str) -> str:
@@ -62,10 +77,24 @@ def plain(text: str, most: int) -> str:
 
 def from_html(markup: str, most: int) -> str:
     """Return the words of HTML as `plain` does; scripts, styles and tags are left out."""
-    reader = _Text()
-    reader.feed(markup[:LONGEST_SOURCE])
-    reader.close()
-    return plain("".join(reader.pieces), most)
+    # Part by part: what stands on both sides of a tag is no name of a character.
+    words = (unescape(_NO_CHARACTER.sub("\ufffd", part)) for part in _words(markup[:LONGEST_SOURCE]))
+    return plain("".join(words), most)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL, or what was given as one, for a message: a login, a query and a fragment are *** there."""
+    address = re.split(r"[?#]", url, maxsplit=1)[0]
+    hidden = f"{url[len(address)]}***" if address != url else ""
+    scheme, apart, rest = address.partition("://")
+    if not apart or not scheme.isalpha():
+        # It may be the rest of a URL that was cut in two.
+        return "***" if re.search(r"[=&:@]", address) else f"{address}{hidden}"
+    if not _PLACE.match(rest):
+        # From the last @ on, since a password that nobody quoted may hold a slash.
+        _, _, rest = rest.rpartition("@")
+        rest = f"***@{rest}" if _PLACE.match(rest) else "***"
+    return f"{scheme}://{rest}{hidden}"
 
 
 def web_address(link: str, base: str | None = None) -> str | None:

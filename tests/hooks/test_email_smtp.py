@@ -164,7 +164,9 @@ def test_every_yes_to_the_content_is_one(server: SmtpServer, words: str) -> None
     assert len(server.received) == 2
 
 
-@pytest.mark.parametrize("words", ["OK queued", "", "2.0.0 Ok: queued as 1", "354 go on", "150 wait", "650 ?"])
+@pytest.mark.parametrize(
+    "words", ["OK queued", "", "2.0.0 Ok: queued as 1", "354 go on", "150 wait", "650 ?"]
+)
 def test_an_answer_to_the_content_that_is_neither_yes_nor_no(server: SmtpServer, words: str) -> None:
     """The mail may be out: nobody sends it again, nor asks over a line that is out of step."""
     server.own_words["a@home.test"] = words
