@@ -6,6 +6,7 @@ import calendar
 import contextlib
 import io
 import json
+import logging
 import resource
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from xml.parsers import expat
 
 from include.errors import AlmanacError, BadInput, Refused
-from include.plain_text import LONGEST_SOURCE, from_html, web_address
+from include.plain_text import LONGEST_SOURCE, from_html, shown_url, web_address
 
 MOST_ENTRIES = 200
 """Entries read of one feed, the first ones; feeds put the newest first."""
@@ -31,6 +32,7 @@ SECONDS = 5
 LONG = 256 * 1024
 """Bytes of a document that is not read in this process any more, however well-formed."""
 
+_LOG = logging.getLogger("almanac")
 _YEARS = range(1990, 2200)
 _CHILD_BYTES = 1024 * 1024 * 1024
 _ROOT = Path(__file__).resolve().parents[1]
@@ -80,7 +82,7 @@ def feed_urls(name: str, given: str | None) -> list[str]:
     """Read the Variable `name`: URLs parted by spaces, lines or commas, each once."""
     found = list(dict.fromkeys((given or "").replace(",", " ").split()))
     if bad := [url for url in found if web_address(url) is None]:
-        raise BadInput(f"variable {name}: {bad[0][:200]!r} is not an http(s) URL")
+        raise BadInput(f"variable {name}: {shown_url(bad[0])[:200]!r} is not an http(s) URL")
     return found
 
 
@@ -89,7 +91,7 @@ def read_feed(answer: FeedAnswer) -> list[Entry]:
 
     Raises Refused if it is no feed at all, or can't be read within SECONDS. What is malformed is read as far as
     it can be, in a process of its own: what a parser does for broken documents has no bound in time. What is long
-    is read there too, since nothing ends a parser in this process.
+    is read there too, since nothing ends a parser in this process. An entry that can't be read is left out alone.
     """
     if answer.body is None:
         return []
@@ -98,11 +100,24 @@ def read_feed(answer: FeedAnswer) -> list[Entry]:
     found = _parse(answer.body, kind) if plain else _parse_in_child(answer.url, answer.body, kind)
     if not found["version"]:
         raise Refused(
-            f"feed {answer.url}: is neither RSS nor Atom (content type {answer.content_type!r:.80})"
+            f"feed {shown_url(answer.url)}: is neither RSS nor Atom (content type {answer.content_type!r:.80})"
         )
-    name = from_html(found["title"], LONGEST_NAME) or answer.url[:LONGEST_NAME]
-    entries = (_entry(item, answer.url, name) for item in found["items"])
-    return list({entry.url: entry for entry in entries if entry is not None}.values())
+    name = from_html(found["title"], LONGEST_NAME) or shown_url(answer.url)[:LONGEST_NAME]
+    entries: dict[str, Entry] = {}
+    for number, item in enumerate(found["items"], 1):
+        try:
+            entry = _entry(item, answer.url, name)
+        except Exception as error:  # noqa: BLE001 - an entry can be broken in any way; the others go on
+            _LOG.warning(
+                "entry left out: feed=%s number=%s err=%s",
+                shown_url(answer.url),
+                number,
+                type(error).__name__,
+            )
+            continue
+        if entry is not None:
+            entries[entry.url] = entry
+    return list(entries.values())
 
 
 def _is_plain_xml(body: bytes) -> bool:
@@ -151,10 +166,10 @@ def _parse_in_child(url: str, body: bytes, content_type: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(child.stdout)
     except subprocess.TimeoutExpired:
         raise Refused(
-            f"feed {url}: is malformed or too long, and could not be read within {SECONDS} s"
+            f"feed {shown_url(url)}: is malformed or too long, and could not be read within {SECONDS} s"
         ) from None
     except (subprocess.CalledProcessError, ValueError):
-        raise Refused(f"feed {url}: is malformed or too long, and could not be read") from None
+        raise Refused(f"feed {shown_url(url)}: is malformed or too long, and could not be read") from None
     return found
 
 

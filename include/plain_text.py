@@ -18,6 +18,7 @@ _BREAKS = frozenset(
     {"br", "p", "div", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote"}
 )
 _TAG = re.compile("<[^<>]*>")
+_PLACE = re.compile(r"(\[[^/@\[\]]*\]|[^/:@\[\]]*)(:[0-9]*)?(?=/|\Z)")
 _TRACKING = ("utm_", "mc_", "fbclid", "gclid", "cmpid")
 
 
@@ -44,10 +45,24 @@ def from_html(markup: str, most: int) -> str:
     import nh3  # noqa: PLC0415 - not at parse time
 
     # What comes back has these tags alone, bare, and every other "<" escaped.
-    kept = nh3.clean(
-        markup[:LONGEST_SOURCE], tags=_BREAKS, clean_content_tags=_SILENT, attributes={}, link_rel=None
-    )
+    source = markup[:LONGEST_SOURCE].encode("utf-8", "replace").decode()
+    kept = nh3.clean(source, tags=_BREAKS, clean_content_tags=_SILENT, attributes={}, link_rel=None)
     return plain(" ".join(html.unescape(_TAG.sub(" ", kept)).split()), most)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL, or what was given as one, for a message: a login, a query and a fragment are *** there."""
+    address = re.split(r"[?#]", url, maxsplit=1)[0]
+    hidden = f"{url[len(address)]}***" if address != url else ""
+    scheme, apart, rest = address.partition("://")
+    if not apart or not scheme.isalpha():
+        # It may be the rest of a URL that was cut in two.
+        return "***" if re.search(r"[=&:@]", address) else f"{address}{hidden}"
+    if not _PLACE.match(rest):
+        # From the last @ on, since a password that nobody quoted may hold a slash.
+        _, _, rest = rest.rpartition("@")
+        rest = f"***@{rest}" if _PLACE.match(rest) else "***"
+    return f"{scheme}://{rest}{hidden}"
 
 
 def web_address(link: str, base: str | None = None) -> str | None:

@@ -230,9 +230,11 @@ def _derived(home: Home, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _settings_uris(home: Home, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the URI of every database that airflow_settings.yaml names, by the name of its connection."""
+    """Return the URI of every Postgres connection that airflow_settings.yaml has, by its name."""
     uris = {}
-    for connection in load(home.settings, environment).databases().values():
+    for connection in load(home.settings, environment).connections:
+        if connection.conn_type != "postgres" or not connection.schema:
+            continue
         login, password = (quote(text or "", safe="") for text in (connection.login, connection.password))
         where = f"{connection.host}:{connection.port}/{quote(connection.schema or '', safe='')}"
         uris[f"{connection.conn_id.upper()}_URI"] = f"postgresql://{login}:{password}@{where}"

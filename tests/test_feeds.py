@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import UTC, datetime
 
@@ -17,6 +18,7 @@ from include.feeds import (
     feed_urls,
     read_feed,
 )
+from include.plain_text import from_html
 from stack.fakes.feed_server import atom, rss
 
 URL = "https://news.test/feed"
@@ -119,6 +121,22 @@ def test_what_is_no_feed_is_refused(body: bytes, content_type: str) -> None:
         read_feed(answer(body, content_type))
 
 
+def test_an_entry_that_cannot_be_read_is_left_out_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One entry that nobody foresaw must not keep a feed's others back; the log says that there was one."""
+
+    def picky(markup: str, most: int) -> str:
+        assert markup != "B"
+        return from_html(markup, most)
+
+    monkeypatch.setattr("include.feeds.from_html", picky)
+    items = [{"link": f"https://news.test/{title}", "title": title} for title in "ABC"]
+    with caplog.at_level(logging.WARNING, "almanac"):
+        assert [entry.title for entry in read_feed(answer(rss("N", items)))] == ["A", "C"]
+    assert f"entry left out: feed={URL} number=2 err=AssertionError" in caplog.text
+
+
 def test_malformed_xml_is_read_as_far_as_it_goes() -> None:
     """Half of the world's feeds are not well-formed."""
     body = rss(
@@ -202,3 +220,22 @@ def test_the_setting_is_a_list_of_urls() -> None:
     assert feed_urls("v", None) == []
     with pytest.raises(BadInput, match=r"variable v: 'gopher://a\.test' is not an http"):
         feed_urls("v", "gopher://a.test")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://ann:s3cret@a.test/x", "ftp://a.test/x?key=s3cret", "https://a:s3cret,@a.test"]
+)
+def test_a_slip_in_the_setting_shows_no_secret(url: str) -> None:
+    """What is said of it stands in logs, alerts and the queue's row."""
+    with pytest.raises(BadInput) as caught:
+        feed_urls("v", url)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_what_is_said_of_a_feed_shows_no_secret() -> None:
+    """A feed's key is part of its URL; what it is called by is seen by everybody."""
+    url = f"{URL}?key=s3cret"
+    with pytest.raises(Refused) as caught:
+        read_feed(FeedAnswer(url, b"<opml/>"))
+    (entry,) = read_feed(FeedAnswer(url, rss("", [{"link": "https://news.test/1", "title": "A"}])))
+    assert "s3cret" not in f"{caught.value}{entry.source_name}"

@@ -1,10 +1,12 @@
-"""HTML that strangers wrote, as words: whatever it is, something comes of it."""
+"""What is read of HTML that a stranger wrote, and how a URL stands in a message."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import text
 
-from include.plain_text import LONGEST_SOURCE, from_html
+from include.plain_text import LONGEST_SOURCE, from_html, shown_url
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,33 @@ def test_what_never_ends_is_read(piece: str) -> None:
     """Each of these took a reader of the standard library seconds, or threw it out."""
     assert isinstance(from_html("Seen. " + piece * (LONGEST_SOURCE // len(piece)), 100), str)
     assert from_html("Seen. " + piece * (LONGEST_SOURCE // len(piece)), 100).startswith("Seen.")
+
+
+@given(text("<>/!-[]='\"& ab#9;?\x00\ud800CDATscript", max_size=60))
+def test_every_text_has_words(markup: str) -> None:
+    """Nothing that a stranger writes raises."""
+    assert len(from_html(markup, 50)) <= 50
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://news.test:8443/a/b.xml", "https://news.test:8443/a/b.xml"),
+        ("https://u:p@news.test/a?key=s#t", "https://***@news.test/a?***"),
+        ("https://news.test/a#t?s", "https://news.test/a#***"),
+        ("https://news.test/@me/feed", "https://news.test/@me/feed"),
+        ("https://[::1]:8/x", "https://[::1]:8/x"),
+        ("https://u:p/w@news.test/a", "https://***@news.test/a"),
+        ("https://u:p?w@news.test/a", "https://***?***"),
+        ("https://u:p", "https://***"),
+        ("https://u@news:p/a", "https://***"),
+        ("u:p@https://news.test", "***"),
+        ("https:/u:p@news.test", "***"),
+        ("b&key=s", "***"),
+        ("news.test/feed?key=s", "news.test/feed?***"),
+        ("", ""),
+    ],
+)
+def test_a_url_in_a_message(url: str, shown: str) -> None:
+    """It says which one is meant; what can be a secret, also in what is no URL, stays out of logs and tables."""
+    assert shown_url(url) == shown

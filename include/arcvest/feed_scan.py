@@ -10,6 +10,7 @@ from include.arcvest import ideas
 from include.arcvest.ideas import FoundIdea, ScanState
 from include.errors import AlmanacError, Outage, Permanent, Refused, Transient
 from include.feeds import FeedAnswer, FeedRequest, Feeds, feed_urls, read_feed
+from include.plain_text import shown_url
 from include.run import Run
 from include.statements import statement
 
@@ -39,13 +40,13 @@ def scan(run: Run, feeds: Feeds, source: str, variable: str, made_at: datetime) 
     for answer in answers:
         try:
             if answer.body is not None and states and time.monotonic() > stop_at:
-                raise Outage(f"feed {answer.url}: was not read in time, since others were long")
+                raise Outage(f"feed {shown_url(answer.url)}: was not read in time, since others were long")
             found += _ideas(source, answer)
             states.append(ScanState(answer.url, answer.etag, answer.last_modified))
         except AlmanacError as error:
             errors.append(error)
             states.append(ScanState(answer.url, error=str(error)))
-            run.log.warning("feed not read: job=%s recordId=%s err=%s", run.job, answer.url, error)
+            run.log.warning("feed not read: job=%s recordId=%s err=%s", run.job, shown_url(answer.url), error)
     # The ideas first: a feed that is noted as read is not asked again for them.
     ideas.save(run, found)
     ideas.note_scans(run, states)
@@ -72,9 +73,15 @@ def requests(run: Run, variable: str, made_at: datetime) -> list[FeedRequest] | 
 def _ideas(source: str, answer: FeedAnswer) -> list[FoundIdea]:
     if answer.error is not None:
         raise answer.error
+    try:
+        entries = read_feed(answer)
+    except AlmanacError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a feed can be broken in any way; the others go on
+        raise Refused(f"feed {shown_url(answer.url)}: can't be read: {type(error).__name__}") from None
     return [
         FoundIdea(source, entry.source_name, entry.url, entry.title, entry.summary, entry.published_at)
-        for entry in read_feed(answer)
+        for entry in entries
     ]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from include.errors import AlmanacError, Outage
 from include.feeds import FeedAnswer, FeedRequest, Feeds
 from include.mailbox import Mailbox, MailboxAnswer
+from include.plain_text import shown_url
 
 
 class Sources(NamedTuple):
@@ -32,7 +33,7 @@ class FeedsRead:
 
 
 def _not_asked(url: str) -> FeedAnswer:
-    return FeedAnswer(url, error=Outage(f"feed {url}: was not asked for this preview"))
+    return FeedAnswer(url, error=Outage(f"feed {shown_url(url)}: was not asked for this preview"))
 
 
 class MailboxRead:

@@ -24,6 +24,7 @@ from markupsafe import Markup, escape
 from include.clearpath.tables import SEQUENCED_TYPES
 from include.dates_in_words import day as day_in_words
 from include.errors import BadInput, Permanent
+from include.plain_text import shown_url
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -264,21 +265,20 @@ def _session_url(template: str, values: SequencedValues) -> str:
     if fault := _url_fault(values.session_url):
         raise Unrenderable(template, f"session_url {fault}")
     if not values.session_url.startswith(values.app_url.rstrip("/") + "/"):
-        raise Unrenderable(
-            template, f"session_url {values.session_url[:80]!r} is not under app_url {values.app_url[:80]!r}"
-        )
+        shown, app = shown_url(values.session_url)[:80], shown_url(values.app_url)[:80]
+        raise Unrenderable(template, f"session_url {shown!r} is not under app_url {app!r}")
     return values.session_url
 
 
 def _url_fault(url: str) -> str | None:
     if not isinstance(url, str) or len(url) > LONGEST_URL or _UNSAFE_IN_URL.search(url):
-        return f"is not a web address: {str(url)[:80]!r}"
+        return f"is not a web address: {shown_url(str(url))[:80]!r}"
     try:
         parts = urlsplit(url)
     except ValueError:
-        return f"is not a web address: {url[:80]!r}"
+        return f"is not a web address: {shown_url(url)[:80]!r}"
     if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-        return f"is not an http(s) address: {url[:80]!r}"
+        return f"is not an http(s) address: {shown_url(url)[:80]!r}"
     return None
 
 

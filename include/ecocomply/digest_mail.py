@@ -11,7 +11,7 @@ from include.ecocomply.notice_words import counted
 from include.ecocomply.notification_mail import template
 from include.errors import BadInput
 from include.mail import Message
-from include.plain_text import plain, web_address
+from include.plain_text import plain, shown_url, web_address
 
 LARGEST = 92_000
 """Bytes of a whole message on its way; beyond some 100,000 mail programs cut it off."""
@@ -68,7 +68,9 @@ def digest_message(digest: Digest, *, sender: str, to: str) -> Message:
     """
     for setting, address in (("APP_URL", digest.all_url), ("PUBLIC_URL", digest.unsubscribe_url)):
         if web_address(address) is None:
-            raise BadInput(f"EcoComply digest: {setting} makes {address[:80]!r}, which is no http(s) address")
+            # Without its last part, which is a token.
+            shown = shown_url(address.rpartition("/")[0])[:80]
+            raise BadInput(f"EcoComply digest: {setting} makes {shown!r}, which is no http(s) address")
     if not digest.entries:
         raise BadInput("EcoComply digest: there is nothing to tell")
     entries = [

@@ -20,7 +20,7 @@ from include.dates_in_words import day
 from include.ecocomply.tables.notifications import CHANNELS, PRIORITIES
 from include.errors import BadInput, Permanent
 from include.odd_dates import OddDate
-from include.plain_text import plain, web_address
+from include.plain_text import plain, shown_url, web_address
 
 TEMPLATES = Path(__file__).with_name("templates")
 LONGEST_VALUE = 300
@@ -123,7 +123,7 @@ def _rendered(template: jinja2.Template, context: jinja2.runtime.Context) -> str
 @lru_cache(maxsize=8)
 def _app(app_url: str) -> str:
     if web_address(app_url) is None:
-        raise BadInput(f"EcoComply: APP_URL {app_url[:80]!r} is not an http(s) address")
+        raise BadInput(f"EcoComply: APP_URL {shown_url(app_url)[:80]!r} is not an http(s) address")
     return app_url.rstrip("/")
 
 

@@ -13,7 +13,7 @@ from include.ecocomply.channels import Push, Subscription
 from include.ecocomply.notice_words import TEMPLATES
 from include.errors import BadInput
 from include.mail import Message
-from include.plain_text import plain, web_address
+from include.plain_text import plain, shown_url, web_address
 
 LONGEST_SMS = 320
 """Characters of two messages in a row; a link that would not fit whole is left out."""
@@ -27,9 +27,9 @@ def mail(row: Row[Any], sender: str, unsubscribe_url: str) -> Message:
     What has no HTML of its own gets its text, escaped. Raises BadInput if `unsubscribe_url` is no web address.
     """
     if web_address(unsubscribe_url) is None:
-        raise BadInput(
-            f"EcoComply: PUBLIC_URL makes {unsubscribe_url[:60]!r}, which is not an http(s) address"
-        )
+        # Without its last part, which is a token.
+        shown = shown_url(unsubscribe_url.rpartition("/")[0])[:60]
+        raise BadInput(f"EcoComply: PUBLIC_URL makes {shown!r}, which is not an http(s) address")
     subject = plain(row.subject, _LONGEST_SUBJECT)
     given = {
         "subject": subject,

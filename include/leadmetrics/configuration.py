@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from include.addresses import ADDRESS, bare_address
 from include.errors import BadInput
+from include.plain_text import shown_url
 
 SETTINGS: dict[str, str | None] = {
     "DASHBOARD_URL": "https://app.leadmetrics.ai",
@@ -61,5 +62,5 @@ def _url_fault(text: str) -> str | None:
         plain = False
     odd = len(text) > _LONGEST_URL or not text.isascii() or any(c.isspace() or c in "\"'<>\\" for c in text)
     if not plain or odd or urlsplit(text).query or urlsplit(text).fragment:
-        return f"is not a plain http(s) address: {text[:80]!r}"
+        return f"is not a plain http(s) address: {shown_url(text)[:80]!r}"
     return None

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from include.errors import BadInput
 from include.mail import Message
-from include.plain_text import plain, web_address
+from include.plain_text import plain, shown_url, web_address
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -55,9 +55,14 @@ def digest_message(digest: Digest, *, sender: str, to: str) -> Message:
 
     Raises BadInput if there is no entry, or if an address, a setting, is no web address.
     """
-    for setting, address in (("app_url", digest.app_url), ("unsubscribe_url", digest.unsubscribe_url)):
+    stop = digest.unsubscribe_url
+    # The last part of the second is a token.
+    for setting, address, shown in (
+        ("app_url", digest.app_url, digest.app_url),
+        ("unsubscribe_url", stop, stop.rpartition("/")[0]),
+    ):
         if web_address(address) is None:
-            raise BadInput(f"NIFYA digest: {setting} {address[:80]!r} is not an http(s) address")
+            raise BadInput(f"NIFYA digest: {setting} {shown_url(shown)[:80]!r} is not an http(s) address")
     entries = [_entry(one) for one in digest.entries[:MOST_ENTRIES]]
     if not entries:
         raise BadInput("NIFYA digest: there is nothing to tell")

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from hooks.connections import Access
 from include.errors import BadInput, Refused
+from include.plain_text import shown_url
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -22,6 +24,10 @@ MOST_REDIRECTS = 5
 CONNECT_SECONDS = 5.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LONGEST_HEADER = 16_384
+# Once the way into 6to4; Python takes it for public.
+_RELAYS = IPv4Network("192.88.99.0/24")
+# NAT64, and the compatible addresses of old.
+_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 
 
 class PrivateAddressError(OSError):
@@ -42,7 +48,7 @@ class AllowedHosts:
 
     def check(self, url: str, *, first: bool = True) -> None:
         """Raise BadInput for a URL that may not be asked; `first` is false for where a redirect leads."""
-        shown = f"{self._what} {url[:200]!r}"
+        shown = f"{self._what} {shown_url(url)[:200]!r}"
         try:
             parts = urlsplit(url)
             host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -62,7 +68,7 @@ class AllowedHosts:
             literal = ipaddress.ip_address(host)
         except ValueError:
             return
-        if not self._private and not literal.is_global:
+        if not self._private and not _is_public(literal):
             raise BadInput(f"{shown}: {host} is no public address")
 
     def session(self, accept: str, *, at_once: int) -> ClientSession:
@@ -97,14 +103,14 @@ class AllowedHosts:
                     yield response
                     return
                 asked = self._joined(asked, response.headers.get("Location", ""))
-        raise Refused(f"{self._what} {url}: more than {MOST_REDIRECTS} redirects")
+        raise Refused(f"{self._what} {shown_url(url)}: more than {MOST_REDIRECTS} redirects")
 
     def _joined(self, url: str, location: str) -> str:
         try:
             return urljoin(url, location)
         except ValueError:
             raise Refused(
-                f"{self._what} {url}: redirected to what is not a URL: {location[:200]!r}"
+                f"{self._what} {shown_url(url)}: redirected to what is not a URL: {shown_url(location)[:200]!r}"
             ) from None
 
     def _names(self) -> frozenset[str]:
@@ -136,6 +142,24 @@ def private_cause(error: BaseException | None) -> str | None:
     return None
 
 
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    within = _ipv4_within(address) if isinstance(address, IPv6Address) else None
+    if within is not None:
+        return _is_public(within)
+    site_local = isinstance(address, IPv6Address) and address.is_site_local
+    odd = address.is_multicast or address.is_reserved or site_local or address in _RELAYS
+    return address.is_global and not odd
+
+
+def _ipv4_within(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that a gateway would lead to: Python judges the one around it alone."""
+    if address.ipv4_mapped or address.sixtofour:
+        return address.ipv4_mapped or address.sixtofour
+    if any(address in network for network in _IPV4_AT_THE_END):
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return None
+
+
 def _public_resolver(*, private: bool) -> Any:
     from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: PLC0415 - slow; not at parse time
     from aiohttp.resolver import ThreadedResolver  # noqa: PLC0415 - as above
@@ -148,7 +172,7 @@ def _public_resolver(*, private: bool) -> Any:
 
         async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
             found = await self._inner.resolve(host, port, family)
-            if not private and any(not ipaddress.ip_address(one["host"]).is_global for one in found):
+            if not private and not all(_is_public(ipaddress.ip_address(one["host"])) for one in found):
                 raise PrivateAddressError(f"{host} leads to an address that is not public")
             return found
 

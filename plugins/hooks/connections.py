@@ -16,6 +16,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, ErrorType
 
 from include.errors import BadInput, Outage, Permanent
+from include.plain_text import shown_url
 
 _SECRET_NAME = re.compile(r"secret|password|passwd|token|api_?key|access_?key|private", re.IGNORECASE)
 
@@ -61,7 +62,7 @@ class Access:
         if has_login:
             raise self.bad("base URL", "must not carry a login: use the connection's login and password")
         if not well_formed or parts.query or parts.fragment:
-            raise self.bad("base URL", f"is not a plain http(s) URL: {given!r}")
+            raise self.bad("base URL", f"is not a plain http(s) URL: {shown_url(given)!r}")
         return given.rstrip("/")
 
     def _host_url(self) -> str | None:

@@ -24,10 +24,9 @@ _CLOSING = 421
 _TOO_BIG = 552
 _READY_FOR_DATA = 354
 _READY_FOR_TLS = 220
-_YES = (250, 251)
-_TAKEN = 2
-"""The first figure of every answer to a whole message that says yes."""
-_TEMPORARY, _PERMANENT, _NO_CODE = 400, 500, 600
+_YES = range(200, 300)
+_NO = range(400, 600)
+_PERMANENT = 500
 
 
 class _Refused(Exception):
@@ -48,7 +47,8 @@ class SmtpMail:
     sender of messages that name none), `timeout` (seconds for each step).
 
     A batch is one message, so that a process that dies leaves one in doubt. When the connection is cut after
-    the content has begun to flow, nobody can tell whether the server took it: Unknown.
+    the content has begun to flow, or the answer to it is neither yes nor no, nobody can tell whether the server
+    took it: Unknown.
     """
 
     batch_size = 1
@@ -153,29 +153,20 @@ class SmtpMail:
             server.send(stuffed + (b"" if stuffed.endswith(b"\r\n") else b"\r\n") + b".\r\n")
             code, text = server.getreply()
         except OSError as error:
-            line.drop()
-            reason = f"cut while the message was on its way: {self._reason(error)}"
-            # A server that cuts every message off must not leave a whole queue in doubt.
-            line.outage = Deferred(reason, certain=True)
-            return Unknown(reason)
+            return _in_doubt(line, f"cut while the message was on its way: {self._reason(error)}")
         line.cuts = 0
-        if code // 100 == _TAKEN:
+        if code in _YES:
             return Accepted(name)
-        if not _TEMPORARY <= code < _NO_CODE:
-            # It has all of the message, and has not said no.
-            line.drop()
-            said = f"{max(code, 0) or 'no code'} {text.decode('utf-8', 'replace')}".strip()
-            reason = self.access.for_log(
-                f"{self.host}:{self.port} has the message, and said neither yes nor no: {said}"
-            )
-            line.outage = Deferred(reason, certain=True)
-            return Unknown(reason)
-        return self._refused(line, _Refused("message", code, text))
+        said = _Refused("message", code, text)
+        if code not in _NO:
+            return _in_doubt(line, f"neither yes nor no: {self._reason(said)}")
+        return self._refused(line, said)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, _Refused):
             text = error.text.decode("utf-8", "replace")
-            reason = f"{self.host}:{self.port} refused the {error.step}: {error.code} {text}"
+            did = "refused" if error.code in _NO or error.code == 0 else "gave an odd answer to"
+            reason = f"{self.host}:{self.port} {did} the {error.step}: {error.code} {text}"
         elif isinstance(error, OSError) and error.strerror:
             reason = f"{self.host}:{self.port}: {error.strerror}"
         else:
@@ -272,6 +263,14 @@ class _Line:
             raise _refused_by(error, step) from None
 
 
+def _in_doubt(line: _Line, reason: str) -> Unknown:
+    # What is read next could be a late answer to this message.
+    line.drop()
+    # A server that leaves every message in doubt must not do so with a whole queue.
+    line.outage = Deferred(reason, certain=True)
+    return Unknown(reason)
+
+
 def _start_tls(server: smtplib.SMTP, trust: ssl.SSLContext) -> None:
     # Without it a login would go over the wire for all to read.
     if not server.has_extn("starttls"):
@@ -289,7 +288,7 @@ def _refused_by(error: smtplib.SMTPResponseException, step: str) -> _Refused:
 
 def _of_system(code: int, text: bytes) -> bool:
     """Say whether a refusal is the server's own trouble rather than an answer about this message."""
-    if code == _CLOSING or code <= 0:
+    if code == _CLOSING or code not in _NO:
         return True
     if code >= _PERMANENT:
         return False

@@ -20,6 +20,7 @@ from hooks.connections import Access, access
 from hooks.retry_after import retry_at
 from include.errors import AlmanacError, BadInput, Outage, Refused
 from include.feeds import FeedAnswer, FeedRequest
+from include.plain_text import shown_url
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -113,13 +114,16 @@ class HttpFeeds:
         except AlmanacError as error:
             return FeedAnswer(asked.url, error=error)
         except TimeoutError:
-            return FeedAnswer(asked.url, error=Outage(f"feed {asked.url}: no whole answer in time"))
+            return FeedAnswer(
+                asked.url, error=Outage(f"feed {shown_url(asked.url)}: no whole answer in time")
+            )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             private = private_cause(error)
             if private is not None:
-                return FeedAnswer(asked.url, error=BadInput(f"feed {asked.url}: {private}"))
+                return FeedAnswer(asked.url, error=BadInput(f"feed {shown_url(asked.url)}: {private}"))
             return FeedAnswer(
-                asked.url, error=Outage(f"feed {asked.url}: no whole answer: {type(error).__name__}")
+                asked.url,
+                error=Outage(f"feed {shown_url(asked.url)}: no whole answer: {type(error).__name__}"),
             )
 
     async def _follow(self, session: ClientSession, asked: FeedRequest, allowed: AllowedHosts) -> FeedAnswer:
@@ -129,7 +133,7 @@ class HttpFeeds:
             return await self._answer(asked, response)
 
     async def _answer(self, asked: FeedRequest, response: ClientResponse) -> FeedAnswer:
-        where, status = f"feed {asked.url}", response.status
+        where, status = f"feed {shown_url(asked.url)}", response.status
         if status == 304:  # noqa: PLR2004 - HTTP's own number
             return FeedAnswer(asked.url, etag=asked.etag, last_modified=asked.last_modified)
         if status != 200:  # noqa: PLR2004 - HTTP's own number

@@ -29,6 +29,7 @@ from hooks.retry_after import retry_at
 from include.errors import AlmanacError, BadInput, Outage, Refused
 from include.nifya.gazettes import Content, Entry, as_content, read_content, read_json, read_summary
 from include.nifya.matching import matching
+from include.plain_text import shown_url
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -155,7 +156,7 @@ class OpenData:
         self, session: ClientSession, gate: asyncio.Semaphore, day: date, until: float
     ) -> None:
         url = self._url(day)
-        where = f"gazette {url}"
+        where = f"gazette {shown_url(url)}"
         with _errors(where):
             async with (
                 gate,
@@ -203,7 +204,7 @@ class ParserService:
         url = f"{self._base}/new-content"
         self._allowed.check(url)
         asked = {"prompts": list(prompts), "since": since.isoformat(), "until": until.isoformat()}
-        where = f"parser {url}"
+        where = f"parser {shown_url(url)}"
         return read_content(read_json(asyncio.run(self._post(url, where, asked)), where), where)
 
     async def _post(self, url: str, where: str, asked: Any) -> bytes:

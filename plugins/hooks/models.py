@@ -181,15 +181,19 @@ class HttpModels:
 def _details(content: Any) -> list[dict[str, Any]]:
     """Return what Google says of an error beside its message."""
     try:
-        return [detail for detail in content["error"]["details"] if isinstance(detail, dict)]
+        return _dicts(content["error"]["details"])
     except (KeyError, TypeError):
         return []
 
 
+def _dicts(given: Any) -> list[dict[str, Any]]:
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
 def _days_quota(content: Any) -> bool:
     """Say whether Google refuses for the rest of a day: its 429 is the same for a minute's quota."""
-    violations = [one for detail in _details(content) for one in detail.get("violations") or ()]
-    quotas = [str(one.get("quotaId")) for one in violations if isinstance(one, dict)]
+    violations = [one for detail in _details(content) for one in _dicts(detail.get("violations"))]
+    quotas = [str(one.get("quotaId")) for one in violations]
     return any(_DAYS_QUOTA.search(quota) for quota in quotas)
 
 

@@ -35,8 +35,9 @@ class SmtpServer:
 
     With `tls` it offers STARTTLS and requires it, or speaks TLS from the first byte if `implicit`. With
     `login` (name, password) it requires AUTH. `refused` maps a recipient, `refused_content` the recipient of
-    a message, `refused_senders` a sender to the reply that it gets. It hangs up at `cut_at_recipient`, and
-    once it has taken the message for one of `cut_after_data`.
+    a message, `refused_senders` a sender to the reply that it gets; `own_words` maps a recipient to what is said
+    once the message is taken. It hangs up at `cut_at_recipient`, and once it has taken the message for one of
+    `cut_after_data`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class SmtpServer:
         self.refused = refused or {}
         self.refused_content: dict[str, str] = {}
         self.refused_senders: dict[str, str] = {}
+        self.own_words: dict[str, str] = {}
         self.cut_after_data: set[str] = set()
         self.cut_at_recipient: set[str] = set()
         self.received: list[Received] = []
@@ -141,7 +143,7 @@ class SmtpServer:
         self.received.append(Received(envelope.mail_from or "", to, content))
         if self.cut_after_data & set(to):
             _hang_up(server)
-        return "250 OK"
+        return next((self.own_words[one] for one in to if one in self.own_words), "250 OK")
 
 
 def _hang_up(session: SMTP) -> None:

@@ -88,6 +88,35 @@ def test_a_feed_that_fails_holds_up_no_other(
     assert (states[B].last_error, states[B].read_at) == (str(error), None)
 
 
+def test_a_feed_that_nobody_foresaw_holds_up_no_other(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3: as a broken letter does, a feed that breaks the reading stands alone, whatever is raised."""
+    read_feed = feed_scan.read_feed
+
+    def breaking(answer: FeedAnswer) -> Any:
+        assert answer.url != A
+        return read_feed(answer)
+
+    monkeypatch.setattr(feed_scan, "read_feed", breaking)
+    feeds = FakeFeeds({A: feed("https://x.test/1"), B: feed("https://x.test/2")})
+    assert scan(rows, news_scan, feeds).counts["feeds_failed"] == 1
+    assert urls(rows) == ["https://x.test/2"]
+    states = {row.source: row for row in rows.all(tables.SCAN_STATE)}
+    assert (states[A].last_error, states[A].read_at) == (f"feed {A}: can't be read: AssertionError", None)
+
+
+def test_odd_markup_stops_no_scan(rows: Rows) -> None:
+    """S3: sections that HTML doesn't have, and tags without end, are read as browsers do, and in no time."""
+    odd = [
+        {"link": f"https://x.test/{n}", "title": f"T{n}", "summary": f"Hello <![foo[x]>you {'<a ' * 6_000}"}
+        for n in range(10)
+    ]
+    began = time.monotonic()
+    scan(rows, news_scan, FakeFeeds({A: rss("Feed", odd), B: feed("https://x.test/b")}))
+    assert time.monotonic() - began < 5
+    assert len(urls(rows)) == 11
+    assert {row.summary for row in rows.all(IDEAS)} == {"Hello you", None}
+
+
 def test_all_feeds_wrong_for_good_is_final(rows: Rows) -> None:
     """A list of feeds that are gone is a slip for a person, not something to try five times."""
     with pytest.raises(Refused, match="none of 2 feeds"):

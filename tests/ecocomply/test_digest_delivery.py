@@ -401,6 +401,10 @@ def test_a_digest_of_nothing_is_refused() -> None:
     with pytest.raises(BadInput, match="APP_URL"):
         digest_message(Digest(frequency="DAILY", name=None, counts={}, entries=[], all_url="x",
                               unsubscribe_url="https://p.test/d"), sender="", to="a@b.test")  # fmt: skip
+    with pytest.raises(BadInput, match=r"PUBLIC_URL makes 'p\.test/digests', which") as caught:
+        digest_message(Digest(frequency="DAILY", name=None, counts={}, entries=[], all_url="https://a.test/n",
+                              unsubscribe_url="p.test/digests/s3cret"), sender="", to="a@b.test")  # fmt: skip
+    assert "s3cret" not in str(caught.value)
 
 
 def test_killed_anywhere_it_tells_everybody_once(world: World, record_property: Any) -> None:

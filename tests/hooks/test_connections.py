@@ -133,8 +133,11 @@ def test_base_url(parts: dict[str, Any], url: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["ftp://x.test", "https://", "https://x.test/?a=b", "https://ann:s3cret@x.test", "https://x.test:port"],
-)
+    [
+        "ftp://x.test", "https://", "https://x.test/?a=b", "https://ann:s3cret@x.test", "https://x.test:port",
+        "https://x.test/?key=s3cret", "https://ann:s3cret@x.test:port", "ftp://x.test/#s3cret",
+    ],
+)  # fmt: skip
 def test_no_base_url(host: str) -> None:
     """A login in the URL would land in logs; other forms would send requests to the wrong place."""
     with pytest.raises(BadInput, match="base URL") as caught:

@@ -178,6 +178,38 @@ def test_cut_after_the_content(server: SmtpServer) -> None:
     assert len(server.received) == 1
 
 
+@pytest.mark.parametrize("words", ["200 queued", "252 queued", "250", "299 2.0.0 fine"])
+def test_every_yes_to_the_content_is_one(server: SmtpServer, words: str) -> None:
+    """The first figure decides: a mail that was taken must not go out again for the other two."""
+    server.own_words["a@home.test"] = words
+    outcomes = sent(provider(server), *each(letter("a@home.test"), letter("b@home.test")))
+    assert [type(outcome) for outcome in outcomes] == [Accepted, Accepted]
+    assert len(server.received) == 2
+
+
+@pytest.mark.parametrize(
+    "words", ["OK queued", "", "2.0.0 Ok: queued as 1", "354 go on", "150 wait", "650 ?"]
+)
+def test_an_answer_to_the_content_that_is_neither_yes_nor_no(server: SmtpServer, words: str) -> None:
+    """The mail may be out: nobody sends it again, nor asks over a line that is out of step."""
+    server.own_words["a@home.test"] = words
+    outcomes = sent(provider(server), *each(letter("a@home.test"), letter("b@home.test")))
+    assert isinstance(outcomes[0], Unknown)
+    assert isinstance(outcomes[1], Deferred)
+    assert outcomes[1].certain
+    assert (len(server.received), server.connections) == (1, 1)
+
+
+@pytest.mark.parametrize("words", ["OK", "354 go on"])
+def test_an_odd_answer_before_the_content_is_the_servers_own(server: SmtpServer, words: str) -> None:
+    """Nothing has left, and no message loses an attempt for a server that is out of its mind."""
+    server.refused["a@home.test"] = words
+    outcomes = sent(provider(server), *each(letter("a@home.test"), letter("b@home.test")))
+    assert [getattr(outcome, "certain", None) for outcome in outcomes] == [True, True]
+    assert "gave an odd answer to the recipient" in str(outcomes[0])
+    assert server.received == []
+
+
 def test_cut_before_the_content(server: SmtpServer) -> None:
     """Nothing has left, so it may go out later; one poisoned recipient must not keep the others back."""
     server.cut_at_recipient.add("a@home.test")

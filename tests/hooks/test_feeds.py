@@ -131,11 +131,18 @@ def test_a_redirect_within_the_allowed_hosts_is_followed(connect: Any, server: F
 
 
 @pytest.mark.parametrize(
-    "url", ["http://169.254.169.254/x", "http://127.0.0.1:9/x", "http://[::1]/x", "http://10.0.0.1/x"]
+    "url",
+    [
+        "http://169.254.169.254/x",
+        "http://127.0.0.1:9/x",
+        "http://[::1]/x",
+        "http://10.0.0.1/x",
+        "http://[64:ff9b::a9fe:a9fe]/x",
+    ],
 )
 def test_a_private_address_is_refused_though_its_host_is_allowed(connect: Any, url: str) -> None:
     """S3: an allow-list with a slip in it must not open the inside."""
-    hosts = ["169.254.169.254", "127.0.0.1:9", "::1", "10.0.0.1"]
+    hosts = ["169.254.169.254", "127.0.0.1:9", "::1", "10.0.0.1", "64:ff9b::a9fe:a9fe"]
     with pytest.raises(BadInput, match="no public address"):
         connect(hosts=hosts, private_addresses=False).fetch([FeedRequest(url)], 5)
 
@@ -148,6 +155,60 @@ def test_a_public_name_that_leads_inside_is_refused(connect: Any, server: FeedSe
     assert isinstance(answer.error, BadInput)
     assert "not public" in str(answer.error)
     assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("64:ff9b::a9fe:a9fe", False),
+        ("64:ff9b:1::a9fe:a9fe", False),
+        ("2002:a9fe:a9fe::1", False),
+        ("::7f00:1", False),
+        ("::ffff:10.0.0.1", False),
+        ("fec0::1", False),
+        ("fd00::1", False),
+        ("ff0e::1", False),
+        ("224.0.0.1", False),
+        ("192.88.99.1", False),
+        ("240.0.0.1", False),
+        ("::", False),
+        ("8.8.8.8", True),
+        ("2606:4700::1111", True),
+        ("64:ff9b::808:808", True),
+        ("2002:808:808::1", True),
+        ("::ffff:8.8.8.8", True),
+    ],
+)
+def test_which_addresses_are_public(
+    connect: Any, monkeypatch: pytest.MonkeyPatch, address: str, *, public: bool
+) -> None:
+    """S3: what a gateway would turn into an inner IPv4 address is inner too, and nobody has a feed for many."""
+
+    async def resolve(_: object, host: str, port: int = 0, family: int = 0) -> Any:
+        return [{"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": 0}]
+
+    async def unreached(*_: object, **__: object) -> Any:
+        raise OSError("nobody is asked")
+
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
+    monkeypatch.setattr("aiohttp.TCPConnector._wrap_create_connection", unreached)
+    answer = one(connect(hosts=["news.test"], private_addresses=False), "http://news.test/x")
+    assert ("not public" in str(answer.error)) is not public
+
+
+@pytest.mark.parametrize(
+    "served", [Sent(status=404), Sent(status=302, headers={"Location": "/bad?key=s3cret"})]
+)
+def test_a_feeds_key_is_not_told(connect: Any, server: FeedServer, served: Sent) -> None:
+    """A key stands in a feed's URL, and what is said of the feed in the log, the alert and the table."""
+    for path in ("/bad", "/bad?key=s3cret"):
+        server.feeds[path] = served
+    answer = one(connect(), f"{server.url}/bad?key=s3cret")
+    assert answer.error is not None
+    assert f"feed {server.url}/bad?***" in str(answer.error)
+    with pytest.raises(BadInput) as caught:
+        connect().fetch([FeedRequest("http://ann:s3cret@other.test/?key=s3cret")], 5)
+    assert "s3cret" not in f"{answer.error}{caught.value}"
 
 
 @pytest.mark.parametrize(

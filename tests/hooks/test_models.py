@@ -258,6 +258,26 @@ def test_googles_quotas(connect: Any, server: ModelServer, quota: object, error:
     assert type(raised.value) is error
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"details": [{"violations": 5}]},
+        {"details": [{"violations": True}]},
+        {"details": [{"violations": {"quotaId": "PerDay"}}]},
+        {"details": [5, {"violations": [5, {"quotaId": 5}], "retryDelay": 5}]},
+        {"details": 5},
+        {"details": {"violations": []}},
+        5,
+    ],
+)
+def test_an_odd_429_is_an_ordinary_one(connect: Any, server: ModelServer, error: object) -> None:
+    """A gateway between has its own idea of a vendor's errors: it is still "later"."""
+    server.fail(as_json({"error": error}, 429))
+    with pytest.raises(Outage) as raised:
+        connect().ask(question("google"))
+    assert type(raised.value) is Outage
+
+
 @pytest.mark.parametrize("odd", ["1e999", "-1", '"7"', "null", "true", "NaN", "1.5", "9" * 400])
 def test_odd_counts_of_tokens_lose_no_answer(connect: Any, server: ModelServer, odd: str) -> None:
     """The answer is whole and paid for: a number beside it that makes no sense counts as none."""

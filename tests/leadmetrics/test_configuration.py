@@ -22,13 +22,16 @@ def test_the_defaults() -> None:
     [
         "", "app.leadmetrics.ai", "ftp://x.test", "https://", "https://u:p@x.test", "https://x.test/?a=1",
         "https://x.test/#a", "https://x.test/a b", 'https://x.test/"', "https://x.test:port", "https://x.test/é",
-        "https://[x",
+        "https://[x", "https://u:s3cret@x.test", "https://x.test/?key=s3cret",
     ],
 )  # fmt: skip
 def test_what_is_no_address_of_a_dashboard(url: str) -> None:
-    """The resume link is made of it, so it must be one plain address."""
-    with pytest.raises(BadInput, match=r"^LeadMetrics' settings: DASHBOARD_URL is not a plain http"):
+    """The resume link is made of it, so it must be one plain address; what is said of it holds no secret."""
+    with pytest.raises(
+        BadInput, match=r"^LeadMetrics' settings: DASHBOARD_URL is not a plain http"
+    ) as caught:
         configuration(SETTINGS | {"DASHBOARD_URL": url})
+    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -161,11 +161,20 @@ def test_the_same_digest_gives_the_same_bytes() -> None:
     assert message([entry()]) == message([entry()])
 
 
-@pytest.mark.parametrize("changed", [{"app_url": "app.nifya.test"}, {"unsubscribe_url": "javascript:1"}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"app_url": "app.nifya.test"},
+        {"app_url": "https://ann:s3cret@app.nifya.test/?key=s3cret"},
+        {"unsubscribe_url": "javascript:1"},
+        {"unsubscribe_url": "almanac.nifya.test/nifya/unsubscribe/s3cret"},
+    ],
+)
 def test_a_setting_that_is_no_address_is_named(changed: dict[str, Any]) -> None:
-    """A slip in a Variable must not go out in a thousand mails."""
-    with pytest.raises(BadInput, match=next(iter(changed))):
+    """A slip in a Variable must not go out in a thousand mails, nor its secret or a person's token into a log."""
+    with pytest.raises(BadInput, match=next(iter(changed))) as caught:
         message([entry()], **changed)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_nothing_to_tell_is_no_mail() -> None:

@@ -183,6 +183,14 @@ def test_every_database_has_its_uri(home: Home) -> None:
         assert (uri.username, uri.password) == (settled["POSTGRES_USER"], settled["POSTGRES_PASSWORD"])
 
 
+def test_every_system_is_opened_by_its_name(home: Home) -> None:
+    """`make sql DB=ecocomply`: where a system has two connections to its database, its own name opens it too."""
+    systems = {file.parent.name for file in (home.project / "dags").glob("*/*.py")}
+    uris = environment.database_uris(environment.settle(home, {}))
+    assert systems | {"almanac", "airflow"} <= set(uris)
+    assert all(uris[system].endswith(f"/{system}") for system in systems)
+
+
 def test_what_is_printed_is_what_a_person_needs(home: Home) -> None:
     """Addresses, logins as pairs and databases; the processes' own keys stay in the file."""
     settled = environment.settle(home, {})
