@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 LONGEST_URL = 2_000
 """Characters; an index on a longer one would be refused by Postgres."""
 
-LONGEST_SOURCE = 20_000
+LONGEST_SOURCE = 10_000
 """Characters of a text that are read at all: nothing here may take time that grows with what a stranger sends."""
 
 _SILENT = frozenset({"script", "style", "head", "title", "template", "noscript"})
