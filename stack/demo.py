@@ -66,7 +66,7 @@ def run_all(stack: Stack, dag_ids: Sequence[str], *, stay: bool) -> int:
     with stack.api() as api:
         _until_parsed(api, dag_ids, stack.began)
         runs = {dag_id: _trigger(api, dag_id, params_of(stack.home, dag_id)) for dag_id in dag_ids}
-        progress(f"{len(runs)} DAGs are triggered")
+        progress(f"{len(runs)} {'DAG is' if len(runs) == 1 else 'DAGs are'} triggered")
         states = _follow(stack, api, runs)
         rows = _summaries(stack, runs)
     say()
@@ -195,7 +195,7 @@ def _follow(stack: Stack, api: Airflow, runs: Mapping[str, str]) -> dict[str, st
 
 def _line(dag_id: str, state: str, tasks: list[dict[str, Any]]) -> str:
     done = sum(task["state"] in {"success", "failed", "skipped", "upstream_failed"} for task in tasks)
-    return f"{dag_id:<36} {state:<8} {done}/{len(tasks)} tasks"
+    return f"{dag_id:<46} {state:<8} {done}/{len(tasks)} tasks"
 
 
 def _summaries(stack: Stack, runs: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:

@@ -8,9 +8,10 @@ neither a repeated nor a manual run calls it again.
 
 **If it fails** with "it is not called again by itself", the call went out and nobody knows whether it was done (no
 answer, a page, or nothing that says what was done): the slot has `outcome_unknown`, and no run calls it again. Look at
-the advertisements or ask the application, then set the row's `succeeded_at` if it was done, or its `outcome_unknown` to
-false and clear the task if it was not. A killed task calls once more under the same key, which the application does
-once. Every other failure is tried again under the same key; 401 or 403 means that our secret in `arcvest_app` is wrong.
+the advertisements or ask the application; docs/operations.md has a statement for a call that was done, and one for a
+call that was not, after which you clear the task. A killed task calls once more under the same key, which the
+application does once. Every other failure is tried again under the same key; 401 or 403 means that our secret in
+`arcvest_app` is wrong.
 """
 
 from __future__ import annotations

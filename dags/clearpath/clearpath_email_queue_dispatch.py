@@ -10,8 +10,7 @@ through `clearpath_email`.
 **If it fails** nothing is lost or sent twice; the next run goes on where this one stopped. State `deferred` means
 that the provider is out of reach or asked to wait; no row loses an attempt by that. The mail log in the console
 says of every row why it was or wasn't sent. Rows marked "outcome unknown" need a person: ask the provider whether
-the message went out, then set the row to `sent`, or back to `queued` with `outcome_unknown` and `permanent`
-false.
+the message went out, then run the statement that the mail's own page in **ClearPath → Mail log** has.
 """
 
 from __future__ import annotations

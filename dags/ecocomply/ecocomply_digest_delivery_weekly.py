@@ -9,7 +9,7 @@ mail through `ecocomply_email`.
 **If it fails** no digest is lost or sent twice: claims are committed before the sending. *Out of reach* or *mail
 waits*: the provider is down or its quota used up; press *Test* on `ecocomply_email`, and clear the failed task when it
 is back. What stood in a digest that failed is undelivered and stands in the next one; `last_error` of `digests` says
-why. A digest with `outcome_unknown` may have arrived: a person decides.
+why. A digest with `outcome_unknown` may have arrived: docs/operations.md says what to do.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ channel (extra `per_second` of its connection); what a run has no time for, the 
 **If it fails** nothing is lost or sent twice: claims are committed before the sending. A provider that is out of reach
 does not fail the run: its channel waits, and the operators are told once; press *Test* on its connection. *The key that
 signs links*: mend `ecocomply_links`. What nobody knows the outcome of has `outcome_unknown` and does not go again by
-itself; `status_reason` says of every row why it was sent, or not.
+itself: docs/operations.md has what a person may decide. `status_reason` says of every row why it was sent, or not.
 """
 
 from __future__ import annotations

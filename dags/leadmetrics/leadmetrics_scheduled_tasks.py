@@ -12,7 +12,7 @@ and out as mail through `leadmetrics_email` where it does not. Each goes out onc
 heartbeat, at most three times. Read the error: a wrong setting is named there, and nothing was claimed. State
 `deferred` means that Redis or the provider is out of reach; what waits goes out with the next run. A task that failed
 stays failed, with its reason in `errorMessage`; a repeat is a new row. Notifications in status `unknown` need a person:
-find out whether they went out, then set them to `sent`, or to `pending` with `sink`, `begun_at` and `batch_id` null.
+find out whether they went out; docs/operations.md has a statement for either.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ mail through `nifya_email`.
 **If it fails** no digest is lost or sent twice: claims are committed before the sending and go out under the same key
 again. *Out of reach* or *mail waits*: the provider is down or its quota used up; trigger the DAG again when it is back.
 A digest that was refused three times is `abandoned`, one whose outcome nobody knows has `outcome_unknown`; both have
-the reason in `last_error`.
+the reason in `last_error`, and wait for a person: docs/operations.md has the statements.
 """
 
 from __future__ import annotations
