@@ -149,9 +149,15 @@ def test_a_digests_link_stops_the_digests(rows: Rows, anonymous: TestClient) -> 
 
 @pytest.mark.parametrize(("days", "status"), [(364, 200), (366, 410)])
 def test_a_digests_link_holds_a_year(rows: Rows, anonymous: TestClient, days: int, status: int) -> None:
-    """As the link of a mail."""
-    address = digest_link(rows, rows.user("ana"), age=timedelta(days=days))
+    """As the link of a mail; one that has expired stops nothing."""
+    ana = rows.user("ana")
+    rows.add(
+        "notification_preferences", user_id=ana, notification_type=TYPE, channel="EMAIL",
+        frequency_preference="DAILY_DIGEST",
+    )  # fmt: skip
+    address = digest_link(rows, ana, age=timedelta(days=days))
     assert anonymous.get(address).status_code == anonymous.post(address).status_code == status
+    assert stopped(rows) == ({(ana, TYPE, "EMAIL")} if status == 200 else set())
 
 
 def test_the_page_runs_nothing_and_stands_in_no_frame(rows: Rows, anonymous: TestClient) -> None:

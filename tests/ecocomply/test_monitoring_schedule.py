@@ -369,6 +369,8 @@ def test_a_changed_series_retires_the_former_ones_deadlines(
         {"status": "OVERDUE"},
         {"breach_notification_sent": True, "breach_detected_at": AS_OF},
         {"due_date": date(2026, 12, 3)},
+        # Onto a day that the former series has too.
+        {"due_date": date(2030, 1, 1)},
         {"due_date": TODAY, "compliance_period_end": TODAY},
         {"schedule_id": None},
     ],

@@ -285,12 +285,14 @@ def test_the_generated_data_has_work(database_of: Callable[..., EngineDatabase])
     assert counts["escalations"] > 0
 
 
+@pytest.mark.parametrize("target", ["sla_target_date", "NULL"])
 @pytest.mark.parametrize("odd", ["-infinity", "0044-03-15 BC", "1899-12-31"])
-def test_a_breach_since_ever_is_its_own_fault(rows: Rows, odd: str) -> None:
+def test_a_breach_since_ever_is_its_own_fault(rows: Rows, odd: str, target: str) -> None:
     """Its hours can't be counted: it is counted as failed, keeps what it has, and the other is timed and told of."""
     good = breached(rows, 13 * HOUR)
     bad = breached(rows, 13 * HOUR, of={"summary": "Odd"}, sla_breach_duration_hours=1)
-    rows.run_sql("UPDATE deadlines SET sla_breached_at = :odd WHERE id = :id", odd=odd, id=bad)
+    set_to = f"sla_breached_at = :odd, sla_target_date = {target}"
+    rows.run_sql(f"UPDATE deadlines SET {set_to} WHERE id = :id", odd=odd, id=bad)
     run = perform(rows)
     assert run.counts["failed"] == 1
     assert (hours(rows, good), hours(rows, bad)) == (13, 1)
