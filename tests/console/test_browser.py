@@ -391,6 +391,7 @@ def test_a_runs_preview_is_read_from_the_list(seat: Callable[..., Any]) -> None:
         with frame.expect_navigation():
             frame.get_by_role("row").filter(has_text="preview").get_by_role("link").first.click()
         expect(frame.get_by_role("heading", name="What a real run would change")).to_be_visible()
+        frame.wait_for_load_state()
         frame.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         change = frame.get_by_role("region", name="certificates").get_by_role("row", name="pdf_path")
         expect(change.first).to_contain_text(str(number("browser certificate")))
