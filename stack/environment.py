@@ -232,11 +232,9 @@ def _derived(home: Home, environment: Mapping[str, str]) -> dict[str, str]:
 def _settings_uris(home: Home, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the URI of every Postgres connection that airflow_settings.yaml has, by its name."""
     uris = {}
-    for connection in load(home.settings, environment).connections:
-        if connection.conn_type != "postgres" or not connection.schema:
-            continue
+    for name, connection in load(home.settings, environment).to_databases():
         login, password = (quote(text or "", safe="") for text in (connection.login, connection.password))
-        where = f"{connection.host}:{connection.port}/{quote(connection.schema or '', safe='')}"
+        where = f"{connection.host}:{connection.port}/{quote(name, safe='')}"
         uris[f"{connection.conn_id.upper()}_URI"] = f"postgresql://{login}:{password}@{where}"
     return uris
 

@@ -78,9 +78,13 @@ class Settings:
     pools: tuple[PoolSetting, ...]
     variables: tuple[VariableSetting, ...]
 
+    def to_databases(self) -> list[tuple[str, ConnectionSetting]]:
+        """Return every Postgres connection beside its business database, which may have several."""
+        return [(c.schema, c) for c in self.connections if c.conn_type == "postgres" and c.schema]
+
     def databases(self) -> dict[str, ConnectionSetting]:
         """Return the business databases by name, each with its Postgres connection: of several, the last."""
-        return {c.schema: c for c in self.connections if c.conn_type == "postgres" and c.schema}
+        return dict(self.to_databases())
 
 
 def load(path: Path, environment: Mapping[str, str]) -> Settings:
