@@ -150,7 +150,9 @@ def _environment() -> Environment:
         number=lambda value: f"{value:,}",
         until=_until,
         since=_since,
-        path=lambda value: quote(str(value), safe=""),
+        # Airflow holds the frame's address beside its own, decoded: an escaped colon or plus, which need
+        # none, it would take for another page and load that one a second time.
+        path=lambda value: quote(str(value), safe=":+"),
     )
     available: dict[str, Any] = {"pages": PAGES, "version": version, "link": link, "now": _now}
     environment.globals.update(available)

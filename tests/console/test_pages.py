@@ -304,7 +304,7 @@ def test_runs_show_the_latest_of_every_dag(reader: TestClient) -> None:
     assert "14 processed 9 sent 3 skipped 2 failed 4 deferred" in shown
     assert "clearpath_email is out of reach: HTTP 429 daily quota" in shown
     assert "scheduled__2027-03-10T08:45" not in html
-    assert f'href="/dags/{DISPATCH}/runs/scheduled__2027-03-10T09%3A00%3A00%2B00%3A00"' in html
+    assert f'href="/dags/{DISPATCH}/runs/scheduled__2027-03-10T09:00:00+00:00"' in html
     assert "clearpath_cnrpp_expiry_alert" in shown[shown.index("Without a run") :]
 
 
