@@ -67,6 +67,8 @@ def run_all(stack: Stack, dag_ids: Sequence[str], *, stay: bool) -> int:
         _until_parsed(api, dag_ids, stack.began)
         runs = {dag_id: _trigger(api, dag_id, params_of(stack.home, dag_id)) for dag_id in dag_ids}
         progress(f"{len(runs)} {'DAG is' if len(runs) == 1 else 'DAGs are'} triggered")
+        if stay:
+            _welcome(stack)
         states = _follow(stack, api, runs)
         rows = _summaries(stack, runs)
     say()
@@ -227,13 +229,17 @@ def _seconds(start: datetime, end: datetime | None) -> str:
     return f"{(end - start).total_seconds():.1f}" if end else "-"
 
 
+def _welcome(stack: Stack) -> None:
+    environment = stack.environment
+    say(f"Console:  {environment['ALMANAC_URL']}{CONSOLE}")
+    say(f"Login:    {environment['ALMANAC_LOGIN']} / {environment['ALMANAC_PASSWORD']}")
+
+
 def _farewell(stack: Stack, *, stay: bool) -> None:
     mails = sum(1 for _ in stack.home.outbox.rglob("*.eml"))
     say(f"Mail:     {mails} .eml files in {stack.home.outbox}")
     if stay:
-        environment = stack.environment
-        say(f"Console:  {environment['ALMANAC_URL']}{CONSOLE}")
-        say(f"Login:    {environment['ALMANAC_LOGIN']} / {environment['ALMANAC_PASSWORD']}")
+        _welcome(stack)
         say(f"Preview:  trigger {PREVIEWED} with Preview only ticked and As of {_ahead()}; as of now")
         say("          all is done, and a day older than these runs changes nothing any more")
         say(f"More:     make env (the database URIs, two further logins), logs in {stack.home.logs}")
