@@ -91,9 +91,9 @@ class Databases:
 
 
 @contextmanager
-def open_databases() -> Generator[Databases]:
-    """Start a server in a folder of its own, and remove both at the end."""
-    with tempfile.TemporaryDirectory(prefix="almanac-bench-") as folder:
+def open_databases(within: Path | None = None) -> Generator[Databases]:
+    """Start a server in a folder of its own, `within` another or the system's, and remove both at the end."""
+    with tempfile.TemporaryDirectory(prefix="almanac-bench-", dir=within) as folder:
         # Postgres may run as another user than this one, who must get through.
         Path(folder).chmod(0o711)
         with _Server(Path(folder) / "data", settings=_SETTINGS) as server:

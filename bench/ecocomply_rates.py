@@ -83,7 +83,7 @@ class Size:
 
 
 FULL = Size(companies=2_000, rounds=3)
-TINY = Size(companies=14, rounds=2)
+TINY = Size(companies=14, rounds=1)
 
 
 def measure(databases: Databases, size: Size) -> list[Comparison]:

@@ -56,8 +56,14 @@ class PreviewDatabase:
     def transaction(self) -> Generator[Transaction]:
         if self._given_way.is_set():
             raise _GaveWay
-        with database_errors(), self._connection.begin_nested():
-            yield Transaction(self._connection)
+        try:
+            with database_errors(), self._connection.begin_nested():
+                yield Transaction(self._connection)
+        except Transient as error:
+            cause = error.__cause__
+            if isinstance(cause, DBAPIError) and lost_transaction(cause):
+                raise _Lost(str(error)) from error
+            raise
 
     def alone(self, what: str) -> nullcontext[None]:  # noqa: ARG002 - the protocol's form
         return nullcontext()
@@ -68,6 +74,10 @@ class _GaveWay(Transient):
 
     def __init__(self) -> None:
         super().__init__("preview: others kept needing the rows that it would change; try again")
+
+
+class _Lost(Transient):
+    """A rival won. To try again in the same snapshot would be to lose again: it never sees what the rival wrote."""
 
 
 @dataclass(slots=True)
@@ -126,7 +136,7 @@ def preview(engine: Engine, job: Job, make_run: Callable[[Database], Run], outsi
 
 def _worth_another_try(error: BaseException) -> bool:
     cause = error.__cause__ if isinstance(error, Transient) else error
-    return isinstance(error, _GaveWay) or (isinstance(cause, DBAPIError) and lost_transaction(cause))
+    return isinstance(error, _GaveWay | _Lost) or (isinstance(cause, DBAPIError) and lost_transaction(cause))
 
 
 def _once(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from include.errors import BadInput, Transient
 from include.isolation import each_chunk
 from include.mail import Batch, Message, RecordedMail
 from include.preview import preview
-from include.run import Database, Run
+from include.run import Database, Run, Transaction
 from tests.fakes.world import FakeMail
 
 
@@ -366,6 +366,25 @@ def test_a_row_that_changes_under_the_preview(things: Engine) -> None:
     shown = look(things, rival, sql("UPDATE thing SET done = 1 WHERE id = 5"))
     assert len(attempts) == 2
     assert shown["tables"][0]["changes"][0]["before"]["note"] == "rival"
+
+
+def test_a_chunk_that_lost_is_not_tried_again_in_its_snapshot(things: Engine) -> None:
+    """A real run tries a chunk again in a new transaction; here that would be the old snapshot, ten times over."""
+    looks: list[int] = []
+
+    def rival(run: Run, outside: Any) -> None:
+        looks.append(0)
+        if len(looks) == 1:
+            with things.begin() as connection:
+                connection.exec_driver_sql("UPDATE thing SET note = 'rival' WHERE id = 5")
+
+    def change(tx: Transaction, ids: Sequence[int]) -> None:
+        looks[-1] += 1
+        tx.execute(text("UPDATE thing SET done = 1 WHERE id = ANY(:ids)"), ids=list(ids))
+
+    shown = look(things, rival, lambda run, outside: each_chunk(run, [5], change))
+    assert looks == [1, 1]
+    assert counts(shown) == {"thing": (0, 1, 0)}
 
 
 def test_the_limits_of_the_session(things: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,10 @@ WITH_A_STACK = ("dispatch_run", "queue_start")
 
 
 @pytest.mark.parametrize("name", [name for name in BENCHMARKS if name not in WITH_A_STACK])
-def test_it_runs(name: str) -> None:
+def test_it_runs(name: str, fast_folder: Path) -> None:
     """Each does its work to the end, which it checks itself, and times both sides in every round."""
     benchmark = BENCHMARKS[name]
-    with open_databases() as databases:
+    with open_databases(fast_folder) as databases:
         found = benchmark.measure(databases, benchmark.TINY)
     assert found
     for compared in found:
