@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,12 @@ def declared():
 declared()
 """
 
+# The plugins load beforehand what the DAG files import, as on the stack.
+_FOLDERS = {
+    "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
+    "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
+}
+
 DISPATCH = PROJECT / "dags" / "clearpath" / "clearpath_email_queue_dispatch.py"
 
 
@@ -162,6 +169,7 @@ def _processor() -> Generator[_Parse]:
         subprocess.Popen(
             [sys.executable, "-m", "bench.dag_processor"],
             cwd=PROJECT,
+            env=os.environ | _FOLDERS,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from stack.api import FINISHED
 from stack.settings_file import load
 from tests.dags import states
 from tests.live import PROBES, LiveStack
@@ -102,15 +103,23 @@ class OtherDay:
 
 @pytest.fixture(scope="session")
 def other_day(desk: Desk, first_day: FirstDay) -> OtherDay:
-    """Preview every DAG of the other systems, run each, and leave it paused: some would never be idle."""
+    """Preview every DAG of the other systems and run each; once it has, it is paused: some would never be idle."""
     previews = {dag_id: preview_slot(desk, dag_id) for dag_id in OTHER_IDS}
-    desk.succeed(*previews.values(), within=ALL_DAGS)
     runs = {dag_id: desk.start(dag_id) for dag_id in OTHER_IDS}
-    desk.succeed(*runs.values(), within=ALL_DAGS)
-    for dag_id in OTHER_IDS:
-        # A run that a pause falls into stays as it is until the DAG is let go again.
-        desk.idle(dag_id, within=ALL_DAGS)
-        desk.api.pause(dag_id)
+    at_work = set(OTHER_IDS)
+
+    def all_are_paused() -> bool:
+        states = desk.states([*previews.values(), *runs.values()])
+        for dag_id in sorted(at_work):
+            both = {states.get(previews[dag_id]), states.get(runs[dag_id])}
+            # A run that a pause falls into stays as it is until the DAG is let go again.
+            if both <= FINISHED and desk.is_idle(dag_id):
+                desk.api.pause(dag_id)
+                at_work.remove(dag_id)
+        return not at_work
+
+    until("every DAG has run and is paused", all_are_paused, ALL_DAGS, every=0.5)
+    desk.succeed(*previews.values(), *runs.values())
     return OtherDay(previews, runs)
 
 

@@ -102,21 +102,18 @@ class Desk:
         }
 
     def idle(self, *dag_ids: str, within: float = 120) -> None:
-        """Wait until none of these DAGs has a run that is at work, waits, or is asked for by an event.
+        """Wait until none of these DAGs has a run that is at work, waits, or is asked for by an event."""
+        until(f"no run of {dag_ids}", lambda: self.is_idle(*dag_ids), within)
 
-        What a paused one has goes on when it is let go.
-        """
+    def is_idle(self, *dag_ids: str) -> bool:
+        """Say whether none of these DAGs has such a run. What a paused one has goes on when it is let go."""
         with_work = text(
             "SELECT (SELECT count(*) FROM dag_run WHERE dag_id = d.dag_id AND state IN ('queued', 'running'))"
             " + (SELECT count(*) FROM asset_dag_run_queue WHERE target_dag_id = d.dag_id) AS waiting"
             " FROM dag AS d WHERE d.dag_id = ANY (:ids) AND NOT d.is_paused"
         )
-
-        def look() -> bool:
-            with self.stack.database("airflow").connect() as connection:
-                return sum(connection.execute(with_work, {"ids": list(dag_ids)}).scalars()) == 0
-
-        until(f"no run of {dag_ids}", look, within)
+        with self.stack.database("airflow").connect() as connection:
+            return sum(connection.execute(with_work, {"ids": list(dag_ids)}).scalars()) == 0
 
     def others_since(self, moment: datetime, dag_ids: Sequence[str], than: Iterable[Run]) -> list[str]:
         """Return the runs of these DAGs, without those of `than`, that came to be after `moment`."""

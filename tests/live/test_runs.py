@@ -39,6 +39,8 @@ class Again:
 @pytest.fixture(scope="module")
 def again(desk: Desk, first_day: FirstDay) -> Again:
     """Run every DAG once more, with nothing said; the lab has nothing new."""
+    # What other tests' certificates ask for, and the triggerer has yet to hear of, is not due any more.
+    desk.succeed(desk.start(RENDERING))
     desk.idle(*CLEARPATH_IDS)
     kept = desk.stack.home.lab.with_suffix(".kept")
     shutil.copy(desk.stack.home.lab, kept)
