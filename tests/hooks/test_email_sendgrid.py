@@ -7,10 +7,12 @@ import logging
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hooks import pace
 from hooks.email import EmailHook, email_provider
 from hooks.email_sendgrid import SendGridMail
 from include.mail import Accepted, Batch, Deferred, Outcome, Rejected, Unknown
@@ -196,16 +198,21 @@ def test_the_test_button(server: SendGridServer, connect: Any) -> None:
     assert server.delivered == []
 
 
-def test_no_faster_than_the_cap(server: SendGridServer, connect: Any) -> None:
+def test_no_faster_than_the_cap(
+    server: SendGridServer, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The spec's rate: at most so many a second, 50 unless the connection says otherwise."""
     connect(per_second=20)
     began = time.monotonic()
     sent(email_provider("a_mail"), *(letters(f"b{n}", 1) for n in range(11)))
     assert time.monotonic() - began >= 0.5
     connect()
-    began = time.monotonic()
-    sent(email_provider("a_mail"), *(letters(f"c{n}", 1) for n in range(11)))
-    assert time.monotonic() - began >= 0.2
+    # That it waits at all is asked of its clock: a machine with much to do may be slow enough by itself.
+    waits: list[float] = []
+    monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=time.monotonic, sleep=waits.append))
+    sent(email_provider("a_mail"), *(letters(f"c{n}", 1) for n in range(60)))
+    assert waits
+    assert max(waits) <= 60 / 50
 
 
 def test_it_ends_in_time(server: SendGridServer, connect: Any) -> None:
