@@ -20,7 +20,8 @@ _OF_A_JOB = {
 SLOW = _OF_A_JOB | {
     "tests/almanac/test_preloading.py": "Airflow's processes, and files that change under them",
     "tests/almanac/test_job_records.py::test_a_long_statement": "a statement of seconds",
-    "tests/arcvest/test_content_pipeline.py::test_4_": "a run for every call of a run",
+    "tests/arcvest/test_content_pipeline.py": "a run for every answer of a vendor, and for every call of a run",
+    "tests/arcvest/test_queue_worker.py": "a worker that listens, and rivals that wait for it",
     "tests/arcvest/test_worker_over_the_wire.py": "a worker that listens for seconds",
     "tests/bench/": "servers of their own, and work in plenty",
     "tests/clearpath/test_adopted_database.py": "a database as an application left it",
@@ -59,6 +60,7 @@ SLOW = _OF_A_JOB | {
     "tests/hooks/": "servers on loopback, and waits that they ask for",
     "tests/leadmetrics/test_notification_sending.py::test_a_run_that_was_killed_over": "a Redis, and a worker of Node",
     "tests/leadmetrics/test_notification_sending.py::test_killed": "a run for every event of a run",
+    "tests/nifya/test_job_runs.py": "rivals that wait for each other, and a database for every end of a job",
     "tests/nifya/test_adopted_database.py": "a database as an application left it",
     "tests/nifya/test_schedules.py::test_any": "whatever can be made up",
     "tests/nifya/test_schedules.py::test_every_zone": "every zone, ten years of it",
