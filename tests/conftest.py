@@ -22,7 +22,7 @@ from include.errors import BadInput
 from include.run import EngineDatabase
 from stack.postgres import Cluster
 
-pytest_plugins = ["tests.crash_points", "tests.live", "tests.slow"]
+pytest_plugins = ["tests.counted", "tests.live", "tests.slow"]
 
 
 def pytest_sessionstart() -> None:

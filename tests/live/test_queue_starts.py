@@ -6,6 +6,7 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -72,7 +73,7 @@ def test_a_commit_starts_a_run(desk: Desk, let_go: None) -> None:
     assert done(desk, name) == (1, 1)
 
 
-def test_a_burst_while_the_triggerer_is_killed(desk: Desk, let_go: None) -> None:
+def test_a_burst_while_the_triggerer_is_killed(desk: Desk, let_go: None, record_property: Any) -> None:
     """10,000 rows, the triggerer killed between them: events are lost, no row is; none is done twice."""
     names = [add_tasks(desk, BURST // 5)]
     pid = desk.stack.pids()["triggerer"]
@@ -84,3 +85,6 @@ def test_a_burst_while_the_triggerer_is_killed(desk: Desk, let_go: None) -> None
         "all tasks are done", lambda: not any(open_tasks(desk, name) for name in names), within=240, every=1
     )
     assert [done(desk, name) for name in names] == [(BURST // 5, BURST // 5)] * 5
+    record_property(
+        "queues", f"scheduled_task: a burst of {BURST:,} rows, the triggerer killed, each done once"
+    )

@@ -212,7 +212,9 @@ def test_doubling_is_capped() -> None:
 
 
 @pytest.mark.parametrize("way", ["complete", "fail", "bury"])
-def test_a_stale_worker_changes_nothing(bench: Bench, any_queue: Queue, way: str) -> None:
+def test_a_stale_worker_changes_nothing(
+    bench: Bench, any_queue: Queue, way: str, record_property: Any
+) -> None:
     """R6: given up for dead and back again, a worker is refused, and what it wrote beside is rolled back."""
     table = any_queue.table
     bench.add(table)
@@ -243,6 +245,7 @@ def test_a_stale_worker_changes_nothing(bench: Bench, any_queue: Queue, way: str
     with bench.database.transaction() as tx:
         assert any_queue.heartbeat(tx, old.owner) == set()
         assert any_queue.heartbeat(tx, new.owner) == {new.key}
+    record_property("queues", f"{table.name}: a stale {way} is refused, and what it wrote beside rolled back")
 
 
 def test_a_retry_by_a_person_does_not_revive_an_old_claim(bench: Bench) -> None:

@@ -31,8 +31,10 @@ class Model:
     lost: bool = False
 
 
-def machine(bench: Bench, queue: Queue) -> type[RuleBasedStateMachine]:  # noqa: C901 - a rule an operation
-    """Return the machine for a queue; each example starts with it empty."""
+def machine(  # noqa: C901 - a rule an operation
+    bench: Bench, queue: Queue, steps: list[int]
+) -> type[RuleBasedStateMachine]:
+    """Return the machine for a queue; each example starts with it empty, each step is noted in `steps`."""
     table, words = queue.table, queue.table.words
 
     class Operations(RuleBasedStateMachine):
@@ -158,6 +160,7 @@ def machine(bench: Bench, queue: Queue) -> type[RuleBasedStateMachine]:  # noqa:
 
         @invariant()
         def same(self) -> None:
+            steps.append(1)
             for key, row in self.rows.items():
                 found = bench.row(table, key)
                 assert (found.status, found.attempts, found.claimed_by) == (
@@ -170,12 +173,13 @@ def machine(bench: Bench, queue: Queue) -> type[RuleBasedStateMachine]:  # noqa:
 
 
 @pytest.mark.parametrize("table", [FULL, FAIR, PLAIN], ids=lambda table: table.name)
-def test_random_operations(empty_database: Engine, table: Any) -> None:
+def test_random_operations(empty_database: Engine, table: Any, record_property: Any) -> None:
     """Whatever is done in whatever order, each row is where the model says, and a late word is refused."""
     install(empty_database)
     bench = Bench(empty_database)
+    steps: list[int] = []
     run_state_machine_as_test(
-        machine(bench, Queue(table)),
+        machine(bench, Queue(table), steps),
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
@@ -183,3 +187,4 @@ def test_random_operations(empty_database: Engine, table: Any) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+    record_property("queues", f"{table.name}: {len(steps):,} random operations, each compared with the model")
