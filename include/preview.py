@@ -51,6 +51,8 @@ class PreviewDatabase:
     def __init__(self, connection: Connection, given_way: threading.Event) -> None:
         self._connection = connection
         self._given_way = given_way
+        self.lost: _Lost | None = None
+        """What a step may have taken for the fault of a row: no preview that lost anything is one."""
 
     @contextmanager
     def transaction(self) -> Generator[Transaction]:
@@ -62,7 +64,8 @@ class PreviewDatabase:
         except Transient as error:
             cause = error.__cause__
             if isinstance(cause, DBAPIError) and lost_transaction(cause):
-                raise _Lost(str(error)) from error
+                self.lost = _Lost(str(error))
+                raise self.lost from error
             raise
 
     def alone(self, what: str) -> nullcontext[None]:  # noqa: ARG002 - the protocol's form
@@ -148,10 +151,13 @@ def _once(
         try:
             shadows = {table: _shadow(after, table) for table in job.QUEUES}
             top = after.execute(text("SELECT pg_current_xact_id()::text")).scalar_one()
-            run = make_run(PreviewDatabase(after, given_way))
+            database = PreviewDatabase(after, given_way)
+            run = make_run(database)
             run.preview = True
             with _giving_way(engine, pid, given_way):
                 perform(job, run, outside)
+                if database.lost is not None:
+                    raise database.lost
                 tables = [_shadow_changes(after, table, key) for table, key in shadows.items()]
                 tables += _changes(after, before, top, set(shadows))
         except (Transient, DBAPIError) as error:

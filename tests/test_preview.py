@@ -387,6 +387,29 @@ def test_a_chunk_that_lost_is_not_tried_again_in_its_snapshot(things: Engine) ->
     assert counts(shown) == {"thing": (0, 1, 0)}
 
 
+def test_a_row_that_lost_is_no_bad_row(things: Engine) -> None:
+    """A step that goes on after a row's error, as with jobs of a queue, makes no preview of what a rival has spoilt."""
+    looks: list[int] = []
+
+    def rival(run: Run, outside: Any) -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            with things.begin() as connection:
+                connection.exec_driver_sql("UPDATE thing SET note = 'rival' WHERE id = 5")
+
+    def goes_on(run: Run, outside: Any) -> None:
+        for number in (5, 6):
+            try:
+                sql("UPDATE thing SET done = 1 WHERE id = :id", id=number)(run, outside)
+            except Transient as error:
+                run.row_failed(number, error)
+
+    shown = look(things, rival, goes_on)
+    assert len(looks) == 2
+    assert counts(shown) == {"thing": (0, 2, 0)}
+    assert not shown["counts"].get("failed")
+
+
 def test_the_limits_of_the_session(things: Engine) -> None:
     """Lock timeout 1 s, and a bound on every statement; a real run's sessions keep their own."""
     seen: dict[str, str] = {}
