@@ -238,6 +238,11 @@ class Cluster:
     def _make(self) -> None:
         # Made beside and renamed at the end: a first run that dies halfway leaves nothing that looks whole.
         self.folder.parent.mkdir(parents=True, exist_ok=True)
+        if self.folder.exists() and any(self.folder.iterdir()):
+            raise StackError(
+                f"Postgres: {self.folder} has no PG_VERSION but other files, perhaps your data: "
+                "restore it, or remove the folder to begin anew"
+            )
         fresh = self.folder.with_name(self.folder.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -252,8 +257,6 @@ class Cluster:
         if made.returncode != 0:
             raise StackError(f"Postgres: initdb failed in {fresh}: {_last_line(output)}")
         (fresh / "pg_hba.conf").write_text(_HBA, encoding="utf-8")
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
         fresh.rename(self.folder)
 
     def _wait(self) -> None:

@@ -174,6 +174,20 @@ def test_a_first_start_that_was_cut_off_is_done_again(server: Cluster) -> None:
     assert not half.exists()
 
 
+def test_a_damaged_folder_is_kept(server: Cluster) -> None:
+    """Without PG_VERSION it is no cluster any more, but all that somebody has may lie in it."""
+    server.start()
+    server.create_database("one")
+    server.stop()
+    version = (server.folder / "PG_VERSION").read_text()
+    (server.folder / "PG_VERSION").unlink()
+    with pytest.raises(StackError, match="has no PG_VERSION but other files, perhaps your data"):
+        server.start()
+    (server.folder / "PG_VERSION").write_text(version)
+    server.start()
+    assert "one" in server.databases()
+
+
 def test_a_port_in_use_is_one_clear_line(server: Cluster) -> None:
     """The person who starts it must read which port, not a traceback of the server's."""
     with socket.socket() as taken:
