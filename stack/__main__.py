@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
@@ -169,7 +170,9 @@ def supervise(home: Home, report: int | None) -> int:
             stack.start(say=lambda line: (progress(line), tell("info", line))[0])
             tell(_READY)
             if hearer is not None:
-                hearer.close()
+                # What could not be told is still to be written, and can't be.
+                with suppress(BrokenPipeError):
+                    hearer.close()
             stack.watch()
     except Stopped:
         return 0

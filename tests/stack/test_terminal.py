@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
+from stack.home import PROJECT
 from stack.terminal import table
 
 ROWS = [["first_dag", "success", "sent 12, failed 0, deferred 0, unknown 0"], ["second", "failed", ""]]
@@ -44,3 +49,15 @@ def test_a_file_has_no_width(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     """What is kept in a log is searched line by line."""
     monkeypatch.delenv("COLUMNS", raising=False)
     assert any(line.endswith(ROWS[0][2]) for line in printed(capsys))
+
+
+def test_a_reader_who_has_gone_away_is_no_error() -> None:
+    """`make env | head -1` ends as well as `make env`, and says nothing on the way."""
+    read, write = os.pipe()
+    os.close(read)
+    code = "from stack.terminal import say; say('one'); say('two')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
