@@ -16,7 +16,7 @@ from stack import environment, processes
 from stack.errors import StackError
 from stack.home import Home, here
 from stack.supervisor import Stack, Stopped, ends_on_signals
-from stack.terminal import progress, say
+from stack.terminal import complain, progress, say
 
 _DOWN_SECONDS = 90.0
 _READY = "ready"
@@ -42,9 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         return _run(asked, here())
-    except StackError as error:
-        sys.stdout.flush()
-        sys.stderr.write(f"error: {error}\n")
+    except (StackError, OSError) as error:
+        complain(f"error: {_in_words(error)}")
         return 1
 
 
@@ -146,7 +145,6 @@ def open_database(home: Home, name: str) -> int:
         raise StackError(f"no database {name!r}; say DB= one of {', '.join(sorted(uris))}")
     from stack.postgres import psql  # noqa: PLC0415 - seldom needed
 
-    sys.stdout.flush()
     address = urlsplit(uris[name])
     # Not in the command, which every user of the machine may read.
     os.environ["PGPASSWORD"] = unquote(address.password or "")
@@ -176,10 +174,17 @@ def supervise(home: Home, report: int | None) -> int:
             stack.watch()
     except Stopped:
         return 0
-    except StackError as error:
-        tell("error", str(error))
+    except (StackError, OSError) as error:
+        tell("error", _in_words(error))
         raise
     return 0
+
+
+def _in_words(error: StackError | OSError) -> str:
+    """Return what stopped a command as one line: a system's error names the file, as where a disk is full."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def settle(home: Home, asked: Mapping[str, str]) -> dict[str, str]:
     """
     kept = read(home)
     if _FERNET_KEY not in kept and (home.postgres / "PG_VERSION").exists():
-        what = "holds no key" if kept else "is gone"
+        what = "holds no key" if home.environment.exists() else "is gone"
         raise StackError(
             f"{home.environment}: {what}, and without it nobody can read the connections that are stored in "
             f"{home.postgres}; {_MEND}"

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from stack.errors import StackError
+
 PROJECT = Path(__file__).resolve().parent.parent
 """The folder of the project itself."""
 
@@ -78,11 +80,18 @@ class Home:
         return self.project / "airflow_settings.yaml"
 
     def make(self) -> None:
-        """Make the folders that are missing, open to their owner alone."""
+        """Make the folders that are missing, open to their owner alone. Raises StackError if one can't be."""
         # Others may pass but not look: as root, Postgres runs as a user of its own beneath this folder.
-        self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        for folder in (self.airflow, self.outbox, self.storage, self.logs):
-            folder.mkdir(mode=0o700, exist_ok=True)
+        for folder, mode in (
+            (self.folder, 0o711), (self.airflow, 0o700), (self.outbox, 0o700), (self.storage, 0o700),
+            (self.logs, 0o700),
+        ):  # fmt: skip
+            try:
+                folder.mkdir(mode=mode, parents=True, exist_ok=True)
+            except FileExistsError:
+                raise StackError(f"{folder}: is no folder; move it away") from None
+            except OSError as error:
+                raise StackError(f"{folder}: can't be made: {error.strerror}") from None
 
 
 def here() -> Home:
@@ -91,11 +100,14 @@ def here() -> Home:
 
 
 def write_private(path: Path, content: str) -> None:
-    """Replace a file by one that only its owner can read, never by halves."""
+    """Replace a file by one that only its owner can read, never by halves. Raises StackError if it can't."""
     fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(
-        os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as file:
-        file.write(content)
-    fresh.replace(path)
+    try:
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(
+            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        ) as file:
+            file.write(content)
+        fresh.replace(path)
+    except OSError as error:
+        raise StackError(f"{path}: can't be written: {error.strerror}") from None

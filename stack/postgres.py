@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -74,6 +75,9 @@ _FIXED_SETTINGS = {
 _UNSAFE_AND_FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
+_REASON = re.compile(r"FATAL|PANIC|ERROR|error: |could not")
+
+
 class _Postmaster(NamedTuple):
     """The lines of a postmaster.pid; a server that is still starting has not written them all."""
 
@@ -124,6 +128,7 @@ class Cluster:
         self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
         self._socket_folder: Path | None = None
+        self._log_began = 0
         self._binaries = _binaries()
 
     def __enter__(self) -> Self:
@@ -172,6 +177,7 @@ class Cluster:
             output: Any = subprocess.DEVNULL
             if self.log is not None:
                 output = stack.enter_context(self.log.open("ab"))
+                self._log_began = output.tell()
             self.process = self._popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         self._wait()
         self._make_role()
@@ -253,9 +259,15 @@ class Cluster:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        output, _ = made.communicate()
+        try:
+            output, _ = made.communicate()
+        except BaseException:
+            # Nobody else knows of it.
+            made.terminate()
+            made.wait()
+            raise
         if made.returncode != 0:
-            raise StackError(f"Postgres: initdb failed in {fresh}: {_last_line(output)}")
+            raise StackError(f"Postgres: initdb failed in {fresh}: {_reason(output)}")
         (fresh / "pg_hba.conf").write_text(_HBA, encoding="utf-8")
         fresh.rename(self.folder)
 
@@ -278,9 +290,10 @@ class Cluster:
     def _why(self) -> str:
         if self.log is None:
             return "pass a log file to learn why"
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        fatal = [line for line in lines[-50:] if "FATAL" in line or "ERROR" in line]
-        return f"{(fatal or lines or ['no output'])[-1].strip()} (see {self.log})"
+        # What earlier starts wrote is not the reason of this one's end.
+        with self.log.open("rb") as log:
+            log.seek(self._log_began)
+            return f"{_reason(log.read())} (see {self.log})"
 
     def _make_role(self) -> None:
         # A role that may make databases and roles, but is no superuser: it can't read the machine's files.
@@ -337,7 +350,7 @@ def end_left_over(folder: Path) -> int:
     found = _postmaster(folder)
     if found is None:
         return 0
-    left_over = found.process()
+    left_over = found.process() or _server_over(folder)
     if left_over is not None:
         left_over.send_signal(signal.SIGINT)
         try:
@@ -350,6 +363,16 @@ def end_left_over(folder: Path) -> int:
     if old_socket.name.startswith(_SOCKET_PREFIX):
         shutil.rmtree(old_socket, ignore_errors=True)
     return 0 if left_over is None else 1
+
+
+def _server_over(folder: Path) -> psutil.Process | None:
+    """Find a server by its command: one whose postmaster.pid was damaged still writes to the folder."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            command = process.cmdline()
+            if process.name() == "postgres" and command[1:3] == ["-D", str(folder)]:
+                return process
+    return None
 
 
 def free_port() -> int:
@@ -452,13 +475,15 @@ def _short_temp_folder() -> str:
 def _postmaster(folder: Path) -> _Postmaster | None:
     """Read what a server says of itself in its folder, or None if there is none."""
     try:
-        lines = (folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        lines = (folder / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     count = len(_Postmaster._fields)
     return _Postmaster(*(line.strip() for line in [*lines, *[""] * count][:count]))
 
 
-def _last_line(output: bytes) -> str:
-    lines = output.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "no output"
+def _reason(output: bytes) -> str:
+    """Return the line of a program's output that says most likely why it ended."""
+    lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
+    reasons = [line for line in lines[-50:] if _REASON.search(line)]
+    return (reasons or lines)[-1].strip()

@@ -194,6 +194,8 @@ def _started(home: Home) -> dict[str, Any] | None:
         content = json.loads(home.started.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise StackError(f"{home.started}: can't be read: {error.strerror}") from None
     except (ValueError, RecursionError):
         content = None
     if not _is_record(content):

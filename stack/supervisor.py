@@ -62,6 +62,7 @@ class Stack:
         self.environment: dict[str, str] = {}
         self._asked = dict(asked or {})
         self._lock: int | None = None
+        self._recorded = False
         self._postgres: Cluster | None = None
         self._processes: list[Process] = []
         self.began = datetime.min.replace(tzinfo=UTC)
@@ -98,6 +99,7 @@ class Stack:
             say(f"ended {left} processes that a killed start had left behind")
         self.environment = environment.settle(self.home, self._asked)
         environment.write(self.home, self.environment)
+        self._remember()
         if not self.home.lab.exists():
             write_private(self.home.lab, "[]\n")
         if not self.home.feeds.exists():
@@ -123,7 +125,10 @@ class Stack:
             processes.end(self._processes)
             if self._postgres is not None:
                 self._postgres.stop()
-            processes.forget(self.home)
+            if self._recorded:
+                # Not a record that this stack found and could not read: somebody's processes may be in it.
+                processes.forget(self.home)
+                self._recorded = False
             os.close(self._lock)
             self._lock = None
 
@@ -165,8 +170,8 @@ class Stack:
             other = processes.supervisor_of(self.home)
             url = environment.read(self.home).get("ALMANAC_URL", "an address not yet known")
             raise StackError(
-                f"a stack is up already in {self.home.folder} (process {other.pid if other else 'unknown'}, "
-                f"{url}); `make down` ends it"
+                f"a stack is up already in {self.home.folder} ({f'process {other.pid}, ' if other else ''}{url}); "
+                "`make down` ends it"
             ) from None
         self._lock = lock
 
@@ -252,6 +257,7 @@ class Stack:
 
     def _remember(self) -> None:
         processes.remember(self.home, psutil.Process(), self._processes)
+        self._recorded = True
 
 
 @contextlib.contextmanager

@@ -8,6 +8,10 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+from stack.errors import StackError
 
 _BEGAN = time.monotonic()
 _GAP = "  "
@@ -18,18 +22,47 @@ _NO_TERMINAL = 10_000
 
 
 def say(line: str = "") -> None:
-    """Write a line, at once; a reader who has gone away is no error."""
+    """Write a line, at once; a reader who has gone away, or never was, is no error.
+
+    Raises StackError if the line can't be written, as where a disk is full.
+    """
     try:
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+        _write(sys.stdout, line)
     except BrokenPipeError:
-        # Python writes out what is left once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more(sys.stdout)
+    except OSError as error:
+        _write_no_more(sys.stdout)
+        raise StackError(f"standard output: can't be written to: {error.strerror}") from None
 
 
 def progress(line: str) -> None:
-    """Write a line with the seconds since the start."""
-    say(f"{time.monotonic() - _BEGAN:6.1f} s  {line}")
+    """Write a line with the seconds since the start; nothing ends because it can't be read."""
+    # What can't be written stays in the buffer, and goes out with the next line that can.
+    with suppress(OSError):
+        _write(sys.stdout, f"{time.monotonic() - _BEGAN:6.1f} s  {line}")
+
+
+def complain(line: str) -> None:
+    """Write a line to standard error, after all that was said."""
+    for stream, text in ((sys.stdout, None), (sys.stderr, line)):
+        try:
+            _write(stream, text)
+        except OSError:
+            _write_no_more(stream)
+
+
+def _write(stream: IO[str] | None, line: str | None) -> None:
+    # Python has no stream where the shell has closed it.
+    if stream is not None:
+        if line is not None:
+            stream.write(line + "\n")
+        stream.flush()
+
+
+def _write_no_more(stream: IO[str] | None) -> None:
+    # Python writes out what is left once more when it ends.
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

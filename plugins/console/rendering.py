@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -56,6 +57,8 @@ PAGES = (
 """The console's pages in the order of its own navigation, by the system that they belong to."""
 
 _MINUTE, _HOUR = 60, 3_600
+_STEPS_OF_PATHS = (".", "..")
+_NOT_IN_PATHS = re.compile(r"[%/\\\x00-\x1f\x7f]")
 _FIRST = ("processed", "sent", "skipped", "failed")
 
 
@@ -123,6 +126,14 @@ def id_of(text: str | None, name: str) -> uuid.UUID | None:
         raise BadInput(f"{name}: {text!r} is no id") from None
 
 
+def run_page(console: str, dag_id: str, run_id: str) -> str:
+    """Return the address of a run's page. Airflow takes ids that no path can hold, such as `.` or `a/b`."""
+    path = f"{console}/runs/{_in_path(dag_id)}"
+    if run_id in _STEPS_OF_PATHS or _NOT_IN_PATHS.search(run_id):
+        return link(path, {"run_id": run_id})
+    return f"{path}/{_in_path(run_id)}"
+
+
 def link(path: str, query: Mapping[str, Any], **changed: str | None) -> str:
     """Return a path with the page's query, some of it changed; what is empty is left out, a list comes one by one."""
     kept = {name: value for name, value in {**query, **changed}.items() if value}
@@ -150,13 +161,23 @@ def _environment() -> Environment:
         number=lambda value: f"{value:,}",
         until=_until,
         since=_since,
-        # Airflow holds the frame's address beside its own, decoded: an escaped colon or plus, which need
-        # none, it would take for another page and load that one a second time.
-        path=lambda value: quote(str(value), safe=":+"),
+        path=_in_path,
     )
-    available: dict[str, Any] = {"pages": PAGES, "version": version, "link": link, "now": _now}
+    available: dict[str, Any] = {
+        "pages": PAGES,
+        "version": version,
+        "link": link,
+        "now": _now,
+        "run_page": run_page,
+    }
     environment.globals.update(available)
     return environment
+
+
+def _in_path(value: object) -> str:
+    # Airflow holds the frame's address beside its own, decoded: an escaped colon or plus, which need none,
+    # it would take for another page and load that one a second time.
+    return quote(str(value), safe=":+")
 
 
 def _now() -> datetime:

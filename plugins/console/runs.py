@@ -32,8 +32,11 @@ def of_dag(
     dags: ReadableDags,
     after: Annotated[str, Query()] = "",
     after_id: Annotated[str, Query()] = "",
+    run_id: Annotated[str, Query()] = "",
 ) -> HTMLResponse:
-    """List one DAG's runs, the latest first."""
+    """List one DAG's runs, the latest first; or show the one whose id no path can hold."""
+    if run_id:
+        return detail(request, dag_id, run_id)
     place = RunPlace(after, after_id) if after_id else None
     with request.app.state.databases.read(CONNECTION) as tx:
         runs = console.runs_of_dag(tx, dag_id, place)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
+from urllib.parse import urljoin
 
 import pytest
 from fastapi.testclient import TestClient
@@ -55,6 +58,19 @@ def test_a_run_shows_what_it_was_given(console: Console, viewer: TestClient) -> 
     assert "none of its own" in words(viewer.get(f"{RUNS}/{EXPIRY}/plain").text)
     before = f"{RUNS}/{EXPIRY}/manual__2027-03-10T08:00:00+00:00"
     assert "Params not kept" in words(viewer.get(before).text)
+
+
+@pytest.mark.parametrize(
+    "run_id", [".", "..", "a/b", "../lab", "abc\n", "a\nb", "a\\b", "?after=1", "%2E", "ñ #1"]
+)
+def test_every_id_of_a_run_has_a_page(console: Console, viewer: TestClient, run_id: str) -> None:
+    """Airflow takes almost any text from who triggers; a browser takes some of them for steps through folders."""
+    begin_run(console.almanac, RunKey(EXPIRY, run_id), console.now, preview=False, params={"grace_days": 77})
+    page = viewer.get(f"{RUNS}/{EXPIRY}").text
+    links = re.findall(r'<th scope="row" class="code"><a href="([^"]*)">', page)
+    pages = [viewer.get(urljoin(RUNS, unescape(each))) for each in links]
+    assert {found.status_code for found in pages} == {200}
+    assert [found for found in pages if "grace_days 77" in words(found.text)]
 
 
 @pytest.mark.parametrize("path", [f"{RUNS}/no_such_dag", f"{RUNS}/clearpath_sesion_expiry"])

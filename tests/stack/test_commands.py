@@ -151,8 +151,8 @@ def test_up_env_down_and_a_killed_supervisor(home: Path) -> None:
 @pytest.mark.live
 @pytest.mark.xdist_group("live")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_start_that_is_broken_off_leaves_nothing(home: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "seconds"), [(signal.SIGINT, 0), (signal.SIGTERM, 1), (signal.SIGHUP, 4)])
+def test_a_start_that_is_broken_off_leaves_nothing(home: Path, number: signal.Signals, seconds: int) -> None:
     """Ctrl-C, `kill` and a closed terminal come at any moment, also halfway through the start."""
     running = subprocess.Popen(
         [sys.executable, "-m", "stack", "demo"],
@@ -163,9 +163,9 @@ def test_a_start_that_is_broken_off_leaves_nothing(home: Path, number: signal.Si
         text=True,
     )
     until((home / "started.json").exists)
-    time.sleep(1)
+    time.sleep(seconds)
     ran = descendants(running.pid)
-    assert ran
+    assert ran or not seconds
     running.send_signal(number)
     output, errors = running.communicate(timeout=60)
     assert running.returncode == 130, output + errors
@@ -211,6 +211,55 @@ def test_a_mistake_in_the_settings_is_one_clear_line(home: Path, tmp_path: Path)
     line = one_clear_line(stack(home, "up", project=project))
     assert "unknown key 'conections'" in line
     assert of_home(home) == []
+
+
+@pytest.mark.parametrize("command", ["up", "env", "down", "demo"])
+def test_a_home_that_is_a_file_is_one_clear_line(home: Path, command: str) -> None:
+    """A slip in ALMANAC_HOME must not look like a fault of the stack's, nor cost the file."""
+    home.write_text("mine")
+    assert str(home) in one_clear_line(stack(home, command))
+    assert home.read_text() == "mine"
+    home.unlink()
+
+
+def test_a_file_in_a_folders_place_is_one_clear_line(home: Path) -> None:
+    """Whoever put it there learns which it is."""
+    home.mkdir()
+    (home / "logs").write_text("mine")
+    assert f"{home / 'logs'}: is no folder" in one_clear_line(stack(home, "up"))
+
+
+def test_a_disk_without_room_is_one_clear_line(home: Path) -> None:
+    """A limit on files' sizes stands for the disk: the system refuses each write in the same way."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+        "from stack.__main__ import main; sys.exit(main(['up']))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=PROJECT, env=surroundings(home), capture_output=True, text=True, check=False, timeout=280
+    )
+    assert f"{home / 'env'}: can't be written: File too large" in one_clear_line(done)
+    assert of_home(home) == []
+
+
+def test_a_record_that_nobody_can_read_is_kept(home: Path) -> None:
+    """It may name processes that still run: a start that is refused must not throw it away."""
+    home.mkdir()
+    (home / "started.json").write_text("{")
+    for command in ("up", "down", "up"):
+        assert "started.json: is not readable" in one_clear_line(stack(home, command))
+    assert (home / "started.json").read_text() == "{"
+    (home / "started.json").unlink()
+
+
+def test_an_env_file_without_its_key_is_not_called_gone(home: Path) -> None:
+    """What a full disk left of it is there, and empty."""
+    (home / "pgdata").mkdir(parents=True)
+    (home / "pgdata" / "PG_VERSION").write_text("18\n")
+    assert "env: is gone" in one_clear_line(stack(home, "up"))
+    (home / "env").write_text("")
+    assert "env: holds no key" in one_clear_line(stack(home, "up"))
 
 
 def test_without_a_stack_there_is_nothing_to_print_or_to_end(home: Path) -> None:

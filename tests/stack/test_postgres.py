@@ -163,6 +163,52 @@ def test_a_process_that_took_over_the_number_is_left_alone(server: Cluster) -> N
     assert not (server.folder / "postmaster.pid").exists()
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00\n/tmp/almanac-pg-\x00", b"one\ntwo\n"])
+def test_a_server_is_found_without_its_own_word(server: Cluster, content: bytes) -> None:
+    """A second server over one folder would ruin it; a damaged postmaster.pid must not lead there."""
+    server.start()
+    server.create_database("one")
+    orphan = psutil.Process(server.pid)
+    (server.folder / "postmaster.pid").write_bytes(content)
+    assert end_left_over(server.folder) == 1
+    assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+    assert end_left_over(server.folder) == 0
+    server.start()
+    assert "one" in server.databases()
+
+
+def test_the_reason_is_of_this_start(server: Cluster, tmp_path: Path) -> None:
+    """What an earlier start died of stands in the same log, and misleads."""
+    server.log = tmp_path / "log"
+    server.log.write_text("FATAL:  of another day\n")
+    server.start()
+    server.stop()
+    control = server.folder / "global" / "pg_control"
+    control.rename(control.with_suffix(".kept"))
+    with pytest.raises(StackError, match=r"could not open file .*pg_control"):
+        server.start()
+    control.with_suffix(".kept").rename(control)
+    server.start()
+
+
+def test_the_reason_of_a_failed_initdb_is_the_line_that_gives_it(
+    server: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last line says that it clears up, never why; a full disk is the commonest of reasons."""
+    said = "FATAL:  could not write to file: No space left on device\nchild process exited with exit code 1\n"
+    (tmp_path / "said").write_text(f"{said}initdb: removing contents of data directory\n")
+    program = tmp_path / "initdb"
+    program.write_text(f"#!/bin/sh\ncat {tmp_path / 'said'}\nexit 1\n")
+    program.chmod(0o755)
+    (tmp_path / "postgres").touch(mode=0o755)
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(server, "_binaries", tmp_path)
+    with pytest.raises(
+        StackError, match=r"initdb failed in .*: FATAL:  could not write to file: No space left"
+    ):
+        server.start()
+
+
 def test_a_first_start_that_was_cut_off_is_done_again(server: Cluster) -> None:
     """initdb that dies halfway leaves a folder that looks like a cluster; it must not be taken for one."""
     half = server.folder.with_name(server.folder.name + ".new")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +62,28 @@ def test_a_reader_who_has_gone_away_is_no_error() -> None:
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_full_disk_is_an_error() -> None:
+    """Whoever keeps the output in a file must not believe that it is whole."""
+    with Path("/dev/full").open("wb") as full:
+        code = (
+            "import sys; from stack import terminal; from stack.errors import StackError\n"
+            "terminal.progress('lost')\n"
+            "try: terminal.say('one')\n"
+            "except StackError as error: terminal.complain(f'error: {error}'); sys.exit(1)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=PROJECT, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    said = b"error: standard output: can't be written to: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_without_any_output_a_command_still_runs() -> None:
+    """A shell's `>&-` leaves Python without a stream."""
+    code = (
+        "from stack.terminal import complain, progress, say; say('one'); progress('two'); complain('three')"
+    )
+    command = ["sh", "-c", f'"$0" -c "{code}" >&- 2>&-', sys.executable]
+    assert subprocess.run(command, cwd=PROJECT, check=False).returncode == 0
