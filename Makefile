@@ -36,7 +36,7 @@ $(READY): requirements.txt stack/bootstrap.sh
 	@touch $@
 
 demo: setup ## run the platform with demo data until Ctrl-C; EXIT=1 ends by itself, FRESH=1 makes the data anew, SYSTEM=clearpath runs its DAGs alone
-	@$(PY) -m stack demo $(if $(EXIT),--exit) $(if $(FRESH),--fresh) $(if $(SYSTEM),--system "$(SYSTEM)")
+	@exec $(PY) -m stack demo $(if $(EXIT),--exit) $(if $(FRESH),--fresh) $(if $(SYSTEM),--system "$(SYSTEM)")
 
 up: setup ## start the platform without the demo
 	@$(PY) -m stack up

@@ -18,11 +18,18 @@ _LOG = logging.getLogger("almanac.alerts")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The run that an alert is about; all None for one that is about none."""
+    """The run that an alert is about, and the address of its log; all None for one that is about none."""
 
     dag_id: str | None = None
     run_id: str | None = None
     task_id: str | None = None
+    link: str | None = None
+
+    def in_words(self) -> str:
+        """Return the lines of a mail that lead to the run."""
+        named = (("DAG:   ", self.dag_id), ("Run:   ", self.run_id), ("Task:  ", self.task_id))
+        lines = [f"{name}{value}\n" for name, value in named if value]
+        return "".join([*lines, f"\n{self.link}\n" if self.link else ""])
 
 
 class AlertLedger:
@@ -50,9 +57,10 @@ class AlertLedger:
                     f"outage:{service}:{opened}",
                     "outage",
                     f"{service} is out of reach",
-                    f"{service} is out of reach: {reason}\n\n"
-                    "Nothing is lost: what waits goes out when the service answers again. "
-                    "There is no further alert until then.\n",
+                    f"Error: {reason}\n{self._about.in_words()}\n"
+                    "There is no further alert of this until the service answers again. What waits in a queue goes "
+                    "out by itself then. A run that failed meanwhile does not: clear its failed task, or wait for "
+                    "the next one. The console's page Alerts lists them all.\n",
                 )
 
     def recovered(self, service: str) -> None:

@@ -119,7 +119,7 @@ def outages(tx: Transaction) -> Sequence[Row[Any]]:
 def delivery(alert: Row[Any]) -> str:
     """Return in words why an alert has not reached anybody, or that it has."""
     if alert.delivered_at is not None:
-        return "delivered"
+        return "delivered" if alert.delivery_attempts else alert.last_error or "told elsewhere"
     if alert.no_address:
         return "logged only: ADMIN_ALERT_EMAIL is not set"
     tries = f"{alert.delivery_attempts} {'try' if alert.delivery_attempts == 1 else 'tries'}"

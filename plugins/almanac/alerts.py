@@ -31,7 +31,7 @@ def tell_task_failed(context: Mapping[str, Any]) -> None:
         service = exception.service if isinstance(exception, Outage) else None
         if service is not None:
             # First: an alert that is told elsewhere, and is not, would be lost.
-            _ledger(task.dag_id, task.run_id, task.task_id).outage(service, reason)
+            task.ledger().outage(service, reason)
         task.tell(told_elsewhere=service is not None)
     except Exception:
         # The task's own error matters more than the alert's; the scheduler tells of it instead.
@@ -45,7 +45,7 @@ class FailedTask:
     def __init__(
         self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int, reason: str, link: str
     ) -> None:
-        self.dag_id, self.run_id, self.task_id = dag_id, run_id, task_id
+        self._about = (dag_id, run_id, task_id, link)
         place = f"{task_id}[{map_index}]" if map_index >= 0 else task_id
         self.cause = f"task:{dag_id}:{run_id}:{place}:{try_number}"
         self.subject = f"{dag_id}: task {place} failed"
@@ -54,14 +54,16 @@ class FailedTask:
             f"Error: {reason}\n\n{link}\n\nThe DAG's page says what to do if it fails.\n"
         )
 
+    def ledger(self) -> Any:
+        return _ledger(*self._about)
+
     def tell(self, *, told_elsewhere: bool = False) -> bool:
-        ledger = _ledger(self.dag_id, self.run_id, self.task_id)
-        return ledger.tell(self.cause, "task", self.subject, self.body, told_elsewhere=told_elsewhere)
+        return self.ledger().tell(self.cause, "task", self.subject, self.body, told_elsewhere=told_elsewhere)
 
 
 def tell_run_failed(dag_id: str, run_id: str, attempt: int, reason: str, link: str) -> None:
     """Tell operators of a run that failed though no task did; `attempt` counts how often it was started over."""
-    _ledger(dag_id, run_id, None).tell(
+    _ledger(dag_id, run_id, None, link).tell(
         f"timeout:{dag_id}:{run_id}:{attempt}",
         "timeout",
         f"{dag_id}: the run {reason}",
@@ -111,8 +113,8 @@ def deliver_quietly() -> None:
         _LOG.exception("alerts: could not be mailed now")
 
 
-def _ledger(dag_id: str, run_id: str, task_id: str | None) -> Any:
+def _ledger(dag_id: str, run_id: str, task_id: str | None, link: str) -> Any:
     from hooks.postgres import database  # noqa: PLC0415 - heavy, and no DAG file needs it to be parsed
     from include.platform.alert_ledger import About, AlertLedger  # noqa: PLC0415 - as above
 
-    return AlertLedger(database("almanac_db"), About(dag_id, run_id, task_id))
+    return AlertLedger(database("almanac_db"), About(dag_id, run_id, task_id, link))

@@ -105,7 +105,8 @@ def end(context: Mapping[str, Any], job: Job) -> dict[str, Any]:
 def ledger(context: Mapping[str, Any]) -> AlertLedger:
     """Return the operators' ledger, for what this run has to tell them."""
     key = _key(context)
-    return AlertLedger(_almanac(), About(key.dag_id, key.run_id, context["ti"].task_id))
+    ti = context["ti"]
+    return AlertLedger(_almanac(), About(key.dag_id, key.run_id, ti.task_id, ti.log_url))
 
 
 def _open(context: Mapping[str, Any], job: Job, now: datetime) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from console.databases import Databases
 from include.clearpath.tables import EMAIL_LOG
 from include.odd_dates import OddDate
-from include.platform.tables import RUN_SUMMARY
+from include.platform.tables import ALERT, RUN_SUMMARY
 from tests.console import sample
 from tests.console.conftest import Console
 from tests.console.sample import DISPATCH, EXPIRY, HOSTILE, number
@@ -358,12 +358,19 @@ def test_a_run_shows_its_steps(reader: TestClient) -> None:
     assert "send 1 failed 14 processed no answer for" in shown
 
 
-def test_alerts_say_whether_they_reached_anybody(reader: TestClient) -> None:
+def test_alerts_say_whether_they_reached_anybody(
+    console: Console, reader: TestClient, viewer: TestClient
+) -> None:
     """Ruling 11: an alert that nobody got is worse than the thing it tells of."""
     shown = words(reader.get("/almanac/alerts").text)
     assert "logged only: ADMIN_ALERT_EMAIL is not set" in shown
     assert "2 tries failed: connection refused" in shown
     assert "clearpath_email out of reach HTTP 429 daily quota" in shown
+    told = {"cause": "task:2", "kind": "task", "subject": "of an outage", "body": "b", "delivered_at": console.now,
+            "created_at": console.now, "last_error": "told by the alert of the outage"}  # fmt: skip
+    sample.put(console.almanac.engine, ALERT, told)
+    shown = words(viewer.get("/almanac/alerts").text)
+    assert re.search("of an outage.* not mailed told by the alert of the outage", shown), shown
     waiting = words(reader.get("/almanac/alerts", params={"show": "undelivered"}).text)
     assert "connection refused" in waiting
     assert "send failed for good" not in waiting

@@ -16,8 +16,9 @@ NOW = datetime(2027, 3, 10, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"delivered_at": NOW}, "delivered"),
-        ({"delivered_at": NOW, "last_error": "refused at first"}, "delivered"),
+        ({"delivered_at": NOW, "delivery_attempts": 1}, "delivered"),
+        ({"delivered_at": NOW, "delivery_attempts": 2, "last_error": "refused at first"}, "delivered"),
+        ({"delivered_at": NOW, "last_error": "told by the outage's"}, "told by the outage's"),
         ({"no_address": True}, "logged only: ADMIN_ALERT_EMAIL is not set"),
         ({"delivery_attempts": 1, "last_error": "refused"}, "1 try failed: refused"),
         ({"delivery_attempts": 2, "last_error": "refused"}, "2 tries failed: refused"),
