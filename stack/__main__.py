@@ -24,6 +24,7 @@ _READY = "ready"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code. What stops it is one line on standard error."""
+    _fill_closed_streams()
     parser = argparse.ArgumentParser(prog="python -m stack", description="The embedded stack")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="start the stack and return when it is healthy")
@@ -178,6 +179,16 @@ def supervise(home: Home, report: int | None) -> int:
         tell("error", _in_words(error))
         raise
     return 0
+
+
+def _fill_closed_streams() -> None:
+    """Open what the shell's `>&-` has closed: a pipe would take its number, and a child's log its place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _in_words(error: StackError | OSError) -> str:

@@ -40,6 +40,8 @@ _PORTS = ("ALMANAC_PORT", "POSTGRES_PORT", "LAB_PORT", "MODELS_PORT", "ARCVEST_A
 _FERNET_KEY = "AIRFLOW__CORE__FERNET_KEY"
 _CHOICES = {"LAB_INTEGRATION_MODEL": "manual", "ARCVEST_WORKER_SECONDS": "240"}
 _HEADING = "# Of one Almanac stack; its owner's alone. Read it with: set -a; . .almanac/env; set +a\n"
+_HEADING_OF_A_WHOLE = "# Without an end in its last line it is cut off.\n"
+_END = "# end\n"
 _HIGHEST_PORT = 65535
 _MEND = "put a copy of it back, or move the stack's folder away to start anew"
 
@@ -48,15 +50,18 @@ def read(home: Home) -> dict[str, str]:
     """Return what the env file holds; empty if there is none. Raises StackError if it is damaged."""
     file = home.environment
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        content = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise StackError(f"{file}: can't be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise StackError(f"{file}: is damaged: it is no text; {_MEND}") from None
+    # What is lost would be made anew, and with it every password and every signed link that is out.
+    if _HEADING_OF_A_WHOLE in content and not content.endswith(_END):
+        raise StackError(f"{file}: is damaged: it is cut off; {_MEND}")
     found = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(content.splitlines(), 1):
         name, equals, value = line.partition("=")
         if equals and not line.startswith("#"):
             try:
@@ -69,7 +74,7 @@ def read(home: Home) -> dict[str, str]:
 def write(home: Home, environment: Mapping[str, str]) -> None:
     """Keep an environment in the env file."""
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in sorted(environment.items())]
-    write_private(home.environment, _HEADING + "".join(lines))
+    write_private(home.environment, "".join([_HEADING, _HEADING_OF_A_WHOLE, *lines, _END]))
 
 
 def write_logins(home: Home, environment: Mapping[str, str]) -> None:

@@ -113,7 +113,8 @@ class Stack:
         self._processes = self._programs()
         for process in self._processes:
             process.start(self._process_environment(), self.home.project)
-        self._remember()
+            # Each at once: who is killed here leaves nothing that nobody knows of.
+            self._remember()
         self._until_healthy()
         say(f"Airflow is healthy at {self.environment['ALMANAC_URL']}")
 

@@ -2,7 +2,7 @@
 
 The extra `provider` (or else the host) chooses: `resend` and `sendgrid` speak those services' HTTP APIs, `smtp`
 SMTP to any mail server, and `outbox` writes `.eml` files into a folder. The extra `per_second` caps how many
-messages go out a second: 50 with SendGrid, no cap with the others, unless it says otherwise.
+messages go out a second: 50 with SendGrid, no cap with Resend and SMTP, unless it says otherwise; a folder has none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def email_provider(conn_id: str, seconds: float | None = None) -> MailProvider:
     """
     mail = EmailHook(conn_id).get_conn()
     default = PER_SECOND if isinstance(mail, SendGridMail) else 0
-    return paced(mail, cap_of(access(conn_id), default), seconds)
+    # A folder is nobody's service: whatever the cap, it needs no sparing.
+    cap = 0 if isinstance(mail, OutboxMail) else cap_of(access(conn_id), default)
+    return paced(mail, cap, seconds)
 
 
 class EmailHook(BaseHook):

@@ -1,7 +1,8 @@
 """SMS: one Airflow connection says through whom they go.
 
 The extra `provider` (or else the host) chooses: `twilio` speaks Twilio's HTTP API, `outbox` writes each message into
-a folder as mail's outbox does. The extra `per_second` caps how many go out a second: 50, unless it says otherwise.
+a folder as mail's outbox does. The extra `per_second` caps how many Twilio is given a second:
+50, unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ def sms_provider(conn_id: str, seconds: float | None = None) -> MailProvider:
     Messages are addressed to numbers. Nothing is sent or connected yet; one sending begins nothing after `seconds`,
     if given. Raises as `hooks.email.email_provider` does.
     """
-    hook = SmsHook(conn_id)
-    return paced(hook.get_conn(), cap_of(access(conn_id), PER_SECOND), seconds)
+    texts = SmsHook(conn_id).get_conn()
+    # A folder is nobody's service: it needs no sparing.
+    cap = 0 if isinstance(texts, TextsToOutbox) else cap_of(access(conn_id), PER_SECOND)
+    return paced(texts, cap, seconds)
 
 
 class SmsHook(BaseHook):

@@ -41,6 +41,8 @@ def set_connection(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | dict[str,
         ({"host": "mail.test", "extra": {"provider": "smtp"}}, SmtpMail),
         ({"extra": {"provider": "outbox"}}, OutboxMail),
         ({"host": "outbox"}, OutboxMail),
+        # With a cap it is the folder itself all the same: it needs no sparing.
+        ({"host": "outbox", "extra": {"per_second": 50}}, OutboxMail),
         ("almanac-email://:re_1@resend", ResendMail),
     ],
 )

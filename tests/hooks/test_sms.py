@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hooks.sms import SmsHook, sms_provider
+from include.ecocomply.channels import TextsToOutbox
 from include.errors import BadInput
 from include.mail import Accepted, Batch, Deferred, MailProvider, Message, Outcome, Rejected, Unknown
 from stack.fakes.http_fake import Sent, as_json
@@ -185,6 +186,8 @@ def test_the_outbox_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     extra = {"provider": "outbox", "folder": str(tmp_path), "from": ""}
     monkeypatch.setenv("AIRFLOW_CONN_A_SMS", json.dumps({"conn_type": "almanac_sms", "extra": extra}))
     assert SmsHook("a_sms").test_connection()[0]
+    # Without a pace: nobody needs sparing.
+    assert isinstance(sms_provider("a_sms"), TextsToOutbox)
     batch = sms()
     for _ in range(2):
         (answer,) = sms_provider("a_sms").send([batch])

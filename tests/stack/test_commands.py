@@ -276,6 +276,30 @@ def test_an_env_file_without_its_key_is_not_called_gone(home: Path) -> None:
     assert "env: holds no key" in one_clear_line(stack(home, "up"))
 
 
+def test_an_env_file_that_is_cut_off_is_not_made_up_for(home: Path) -> None:
+    """New secrets in the place of lost ones would end every login, and every signed link that is out."""
+    Home(home).make()
+    environment.write(Home(home), environment.settle(Home(home), {}))
+    whole = (home / "env").read_text()
+    lines = whole.splitlines(keepends=True)
+    for cut in (whole[:1500], "".join(lines[:-1]), "".join(lines[:20])):
+        (home / "env").write_text(cut)
+        for command in ("up", "demo"):
+            assert "env: is damaged: it is cut off" in one_clear_line(stack(home, command))
+        assert (home / "env").read_text() == cut
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_nobody_elses_place(home: Path, closed: str) -> None:
+    """The pipe between `make up` and its stack would get the number of a stream that the shell has closed."""
+    code = (
+        "import os, sys; from stack.__main__ import _fill_closed_streams; _fill_closed_streams(); "
+        "sys.exit(min(os.pipe()) < 3)"
+    )
+    command = ["sh", "-c", f'"$0" -c "{code}" {closed}', sys.executable]
+    assert subprocess.run(command, cwd=PROJECT, env=surroundings(home), check=False).returncode == 0
+
+
 def test_without_a_stack_there_is_nothing_to_print_or_to_end(home: Path) -> None:
     """`make env` and `make down` in a fresh clone say so, and make no mess."""
     assert "no stack is up; `make up` starts one" in one_clear_line(stack(home, "env"))
