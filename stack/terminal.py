@@ -8,7 +8,6 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import IO
 
 from stack.errors import StackError
@@ -37,9 +36,13 @@ def say(line: str = "") -> None:
 
 def progress(line: str) -> None:
     """Write a line with the seconds since the start; nothing ends because it can't be read."""
-    # What can't be written stays in the buffer, and goes out with the next line that can.
-    with suppress(OSError):
+    try:
         _write(sys.stdout, f"{time.monotonic() - _BEGAN:6.1f} s  {line}")
+    except BrokenPipeError:
+        _write_no_more(sys.stdout)
+    except OSError:
+        # It stays in the buffer, and goes out with the next line that can be written.
+        return
 
 
 def complain(line: str) -> None:

@@ -52,11 +52,12 @@ def test_a_file_has_no_width(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert any(line.endswith(ROWS[0][2]) for line in printed(capsys))
 
 
-def test_a_reader_who_has_gone_away_is_no_error() -> None:
+@pytest.mark.parametrize("said", ["say('one'); say('two')", "progress('one'); progress('two')"])
+def test_a_reader_who_has_gone_away_is_no_error(said: str) -> None:
     """`make env | head -1` ends as well as `make env`, and says nothing on the way."""
     read, write = os.pipe()
     os.close(read)
-    code = "from stack.terminal import say; say('one'); say('two')"
+    code = f"from stack.terminal import progress, say; {said}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, stdout=write, stderr=subprocess.PIPE, check=False
     )
