@@ -231,7 +231,9 @@ def _derived(home: Home, environment: Mapping[str, str]) -> dict[str, str]:
         # A DAG file that somebody has just written would take the default five minutes to show.
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         # A file that has changed is parsed at once; parsing all others twice a minute took a quarter of a core.
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120",
+        # Seldomer still is no good: a run that ends while its file is parsed may leave its DAG marked as full,
+        # until it is parsed again.
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     } | {f"ALMANAC_{login.upper()}_LOGIN": login for login in LOGINS}
 
