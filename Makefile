@@ -50,11 +50,12 @@ env: setup ## print the addresses, logins and database URIs of the platform that
 sql: setup ## open a database of the stack that is up: make sql DB=clearpath
 	@$(PY) -m stack sql "$(DB)"
 
-# The tests on a whole stack run by themselves, after all others: beside them it would be short of breath.
+# The tests on a whole stack run by themselves, after all others: beside them it would be short of breath. They share
+# it, and take minutes of its day: in an order of its own each run would be another one.
 # pytest's 5 says that TESTS names none of the one kind or the other.
 test: setup browser queue-tools ## run every test (TESTS=tests/hooks for some)
 	@$(PYTEST) -m "not live" --numprocesses auto $(TESTS) || [ $$? -eq 5 ]
-	@$(PYTEST) -m live $(TESTS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m live -p no:randomly $(TESTS) || [ $$? -eq 5 ]
 
 quick: setup ## run the tests that start no Airflow process; under two minutes
 	@$(PYTEST) -m "not live and not install and not slow" --numprocesses auto $(TESTS)

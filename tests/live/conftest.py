@@ -18,6 +18,7 @@ from stack.settings_file import load
 from tests.dags import states
 from tests.live import PROBES, LiveStack
 from tests.live.desk import CLEARPATH_IDS, DAG_IDS, OTHER_IDS, Desk, Run, until
+from tests.live.rows import put_off_mails
 
 PREFIX = "clearpath_"
 RENDERING = "clearpath_certificate_rendering"
@@ -152,6 +153,7 @@ def preview_and_run(desk: Desk, dag_ids: Sequence[str]) -> Previewed:
         if RENDERING in dag_ids:
             with clearpath.begin() as connection:
                 connection.execute(text(_LOST_FILES))
+        put_off_mails(clearpath)
         started = datetime.now(UTC)
         conf: dict[str, Any] = {"as_of": started.isoformat()}
         rows_previewed = states.rows(clearpath)

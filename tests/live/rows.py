@@ -58,6 +58,19 @@ def queue_mails(engine: Engine, types: Sequence[str] = ("day_30",), people: int 
     return [f"live-{session['user_id']}@example.test" for session in sessions]
 
 
+def put_off_mails(engine: Engine) -> None:
+    """Let no mail of the demo's customers fall due, or be tried again, within the hour."""
+    with engine.begin() as connection:
+        for column in ("scheduled_at", "next_attempt_at"):
+            connection.execute(
+                text(
+                    f"UPDATE email_log SET {column} = {column} + interval '1 hour'"
+                    f" WHERE status IN ('queued', 'failed')"
+                    f" AND {column} BETWEEN now() AND now() + interval '1 hour'"
+                )
+            )
+
+
 def add_certificate(engine: Engine) -> uuid.UUID:
     """Save a result with its certificate, which waits for its PDF; return the certificate's id."""
     certificate, today = uuid.uuid4(), local_date(datetime.now(UTC), ZONE)

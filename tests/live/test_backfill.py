@@ -15,7 +15,7 @@ from tests.clearpath import world
 from tests.dags import states
 from tests.live.conftest import FirstDay
 from tests.live.desk import Desk, Run, mails, until
-from tests.live.rows import add_session, queue_mails, statuses
+from tests.live.rows import add_session, put_off_mails, queue_mails, statuses
 
 EXPIRY = "clearpath_session_expiry"
 DISPATCH = "clearpath_email_queue_dispatch"
@@ -89,12 +89,14 @@ def made_up(desk: Desk, slots: dict[str, list[datetime]]) -> dict[str, Any]:
             connection, "active", 0, expected_completion_date=last_day - timedelta(days=GRACE + 1)
         )
     people = queue_mails(clearpath, people=4)
+    put_off_mails(clearpath)
     first = backfill(desk, slots, "none")
     expired = {
         local_date(slot, ZONE): desk.summary(run)["counts"].get("expired", 0)
         for run, slot in first.items()
         if run.dag_id == EXPIRY
     }
+    put_off_mails(clearpath)
     mailed, rows = _mailed(desk, people), states.rows(clearpath)
     started = datetime.now(UTC)
     second = backfill(desk, slots, "completed")

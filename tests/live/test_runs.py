@@ -15,7 +15,7 @@ from sqlalchemy import select, text
 from include.platform.tables import RUN_SUMMARY
 from tests.live.conftest import FirstDay, OtherDay
 from tests.live.desk import CLEARPATH_IDS, OTHER_IDS, Desk, Run, until
-from tests.live.rows import add_certificate, value
+from tests.live.rows import add_certificate, put_off_mails, value
 
 DISPATCH = "clearpath_email_queue_dispatch"
 RENDERING = "clearpath_certificate_rendering"
@@ -42,7 +42,7 @@ def again(desk: Desk, first_day: FirstDay) -> Again:
     """Run every DAG once more, with nothing said; the lab has nothing new."""
     # What other tests' certificates ask for, and the triggerer has yet to hear of, is not due any more.
     # A mail of the demo's customers that fell due since the first day is not either, and none falls due now.
-    _put_off_mails(desk)
+    put_off_mails(desk.stack.database("clearpath"))
     desk.succeed(*(desk.start(dag_id) for dag_id in (DISPATCH, RENDERING)))
     desk.idle(*CLEARPATH_IDS)
     kept = desk.stack.home.lab.with_suffix(".kept")
@@ -55,16 +55,6 @@ def again(desk: Desk, first_day: FirstDay) -> Again:
         return Again(runs, before, _jobs_state(desk))
     finally:
         kept.replace(desk.stack.home.lab)
-
-
-def _put_off_mails(desk: Desk) -> None:
-    with desk.stack.database("clearpath").begin() as connection:
-        connection.execute(
-            text(
-                "UPDATE email_log SET scheduled_at = scheduled_at + interval '1 hour'"
-                " WHERE status = 'queued' AND scheduled_at BETWEEN now() AND now() + interval '1 hour'"
-            )
-        )
 
 
 def _jobs_state(desk: Desk) -> dict[str, Any]:
