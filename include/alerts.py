@@ -7,6 +7,15 @@ from typing import Protocol
 from include.effects import Effects
 
 
+def alert_text(
+    error: str, then: str, *, dag_id: str | None, run_id: str | None, task: str | None, link: str | None
+) -> str:
+    """Return the text of an alert's mail: the run that it is about, the error, where to look, and what `then`."""
+    named = (("DAG:   ", dag_id), ("Run:   ", run_id), ("Task:  ", task), ("Error: ", error))
+    lines = "".join(f"{name}{value}\n" for name, value in named if value)
+    return "\n".join([lines, *([f"{link}\n"] if link else []), f"{then}\n"])
+
+
 class Alerts(Protocol):
     """The operators' ledger. A cause that was told before is not told again."""
 

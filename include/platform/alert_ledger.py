@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from include.alerts import alert_text
 from include.isolation import CHUNK
 from include.mail import Accepted, Batch, Deferred, MailProvider, Message, Unknown
 from include.run import EngineDatabase, Transaction
@@ -24,12 +25,6 @@ class About:
     run_id: str | None = None
     task_id: str | None = None
     link: str | None = None
-
-    def in_words(self) -> str:
-        """Return the lines of a mail that lead to the run."""
-        named = (("DAG:   ", self.dag_id), ("Run:   ", self.run_id), ("Task:  ", self.task_id))
-        lines = [f"{name}{value}\n" for name, value in named if value]
-        return "".join([*lines, f"\n{self.link}\n" if self.link else ""])
 
 
 class AlertLedger:
@@ -57,10 +52,16 @@ class AlertLedger:
                     f"outage:{service}:{opened}",
                     "outage",
                     f"{service} is out of reach",
-                    f"Error: {reason}\n{self._about.in_words()}\n"
-                    "There is no further alert of this until the service answers again. What waits in a queue goes "
-                    "out by itself then. A run that failed meanwhile does not: clear its failed task, or wait for "
-                    "the next one. The console's page Alerts lists them all.\n",
+                    alert_text(
+                        reason,
+                        "There is no further alert of this until the service answers again. What waits in a queue "
+                        "goes out by itself then. A run that failed meanwhile does not: clear its failed task, or "
+                        "wait for the next one. The console's page Alerts lists them all.",
+                        dag_id=self._about.dag_id,
+                        run_id=self._about.run_id,
+                        task=self._about.task_id,
+                        link=self._about.link,
+                    ),
                 )
 
     def recovered(self, service: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from almanac.settings import settings
+from include.alerts import alert_text
 from include.errors import BadInput, Outage, Permanent
 from include.mail import MailProvider
 from include.run import row_error
@@ -19,6 +20,7 @@ from include.run import row_error
 _LOG = logging.getLogger("almanac.alerts")
 ADDRESS = "ADMIN_ALERT_EMAIL"
 CONNECTION = "almanac_alert_email"
+_WHAT_TO_DO = "The DAG's page says what to do if it fails."
 
 
 def tell_task_failed(context: Mapping[str, Any]) -> None:
@@ -49,10 +51,8 @@ class FailedTask:
         place = f"{task_id}[{map_index}]" if map_index >= 0 else task_id
         self.cause = f"task:{dag_id}:{run_id}:{place}:{try_number}"
         self.subject = f"{dag_id}: task {place} failed"
-        self.body = (
-            f"DAG:   {dag_id}\nRun:   {run_id}\nTask:  {place}, attempt {try_number}\n"
-            f"Error: {reason}\n\n{link}\n\nThe DAG's page says what to do if it fails.\n"
-        )
+        task = f"{place}, attempt {try_number}"
+        self.body = alert_text(reason, _WHAT_TO_DO, dag_id=dag_id, run_id=run_id, task=task, link=link)
 
     def ledger(self) -> Any:
         return _ledger(*self._about)
@@ -67,8 +67,14 @@ def tell_run_failed(dag_id: str, run_id: str, attempt: int, reason: str, link: s
         f"timeout:{dag_id}:{run_id}:{attempt}",
         "timeout",
         f"{dag_id}: the run {reason}",
-        f"DAG:   {dag_id}\nRun:   {run_id}\nError: the run {reason}; tasks that had not ended show as skipped\n\n"
-        f"{link}\n\nThe DAG's page says what to do if it fails.\n",
+        alert_text(
+            f"the run {reason}; tasks that had not ended show as skipped",
+            _WHAT_TO_DO,
+            dag_id=dag_id,
+            run_id=run_id,
+            task=None,
+            link=link,
+        ),
     )
 
 

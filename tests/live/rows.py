@@ -65,8 +65,7 @@ def put_off_mails(engine: Engine) -> None:
             connection.execute(
                 text(
                     f"UPDATE email_log SET {column} = {column} + interval '1 hour'"
-                    f" WHERE status IN ('queued', 'failed')"
-                    f" AND {column} BETWEEN now() AND now() + interval '1 hour'"
+                    f" WHERE status IN ('queued', 'failed') AND {column} BETWEEN now() AND now() + interval '1 hour'"
                 )
             )
 
