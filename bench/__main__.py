@@ -26,7 +26,7 @@ from bench.machine import describe
 from bench.measure import Comparison
 from include.errors import AlmanacError
 from stack.errors import StackError
-from stack.terminal import progress, say, table
+from stack.terminal import complain, progress, say, table
 
 BENCHMARKS: Mapping[str, ModuleType] = {
     "email_queue": email_queue,
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 table(report.HEADING, [report.row(compared) for compared in measured])
                 found += measured
     except (AlmanacError, StackError) as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}")
         return 1
     if not asked.names and not asked.tiny:
         report.PAGE.write_text(report.page(found, machine), encoding="utf-8")

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from psycopg import sql
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, Engine, text
 
 from include import migrations
+from include.engines import make_engine
 from stack.postgres import Cluster
 
 _SETTINGS = {
@@ -41,7 +42,7 @@ class Databases:
         """Make a database with a system's tables, or none, filled by `fill`, and return its name."""
         name = f"template_{next(self._numbers)}"
         self.server.create_database(name)
-        engine = create_engine(self.server.url(name))
+        engine = make_engine(self.server.url(name))
         if system:
             migrations.upgrade(system, engine)
         with engine.begin() as connection:
@@ -56,7 +57,7 @@ class Databases:
         """Make a template like another one, changed by `change`, and return its name."""
         name = f"template_{next(self._numbers)}"
         self.server.create_database(name, template)
-        engine = create_engine(self.server.url(name))
+        engine = make_engine(self.server.url(name))
         change(engine)
         engine.dispose()
         return name
@@ -66,7 +67,7 @@ class Databases:
         """Make a copy with nothing left to be written, and drop it at the end."""
         name = f"copy_{next(self._numbers)}"
         self.server.create_database(name, template)
-        engine = create_engine(self.server.url(name))
+        engine = make_engine(self.server.url(name))
         try:
             # The first connection fills caches that the work should not be timed with.
             with engine.connect() as connection:
@@ -82,7 +83,7 @@ class Databases:
 
     @property
     def version(self) -> str:
-        engine = create_engine(self.server.url("postgres"))
+        engine = make_engine(self.server.url("postgres"))
         try:
             with engine.connect() as connection:
                 return str(connection.scalar(text("SHOW server_version")))

@@ -7,8 +7,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import create_engine
-
+from include.engines import make_engine
 from include.errors import Permanent
 from include.job import NothingOutside, perform
 from stack.terminal import say
@@ -23,7 +22,7 @@ def main() -> int:
     from bench.ecocomply_jobs import JOBS, run_of  # noqa: PLC0415
 
     timed, now = JOBS[sys.argv[1]], datetime.fromisoformat(sys.argv[2])
-    engine = create_engine(sys.stdin.read().strip())
+    engine = make_engine(sys.stdin.read().strip())
     # What the imports took at their peak is not the job's: the peak begins anew.
     Path("/proc/self/clear_refs").write_text(_PEAK_ANEW, encoding="ascii")
     before = _peak()

@@ -6,11 +6,12 @@ import time
 import uuid
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, text
 
 from bench.databases import Databases
 from bench.dispatch_run import open_stack, until_known
 from bench.measure import Comparison, Goal
+from include.engines import make_engine
 from include.errors import Transient
 from stack.environment import database_uri
 
@@ -42,7 +43,7 @@ def measure(databases: Databases, size: Size) -> list[Comparison]:  # noqa: ARG0
     with open_stack() as stack, stack.api() as api:
         until_known(api, DAG)
         api.unpause(DAG)
-        engine = create_engine(database_uri(stack.environment, "leadmetrics", "postgresql+psycopg"))
+        engine = make_engine(database_uri(stack.environment, "leadmetrics", "postgresql+psycopg"))
         _one(engine)
         for _ in range(size.commits):
             # Until the run before is over: a second one would wait for it.

@@ -11,9 +11,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import psycopg
-from sqlalchemy import Column, Connection, Engine, Integer, MetaData, Table, Text, create_engine
+from sqlalchemy import Column, Connection, Engine, Integer, MetaData, Table, Text
 
 from include.columns import identity, instant
+from include.engines import make_engine
 from include.errors import Permanent
 from include.queues.drain import Done, Limits, Outcome, drain
 from include.queues.engine import Claim, Queue
@@ -120,7 +121,7 @@ def work_off_in_processes(url: str, processes: int, jobs: int) -> float:
 
 
 def _worker(url: str, ready: Event, start: Event, done: Any) -> None:
-    engine = create_engine(url)
+    engine = make_engine(url)
     with engine.connect() as connection:
         connection.exec_driver_sql("SELECT 1")
     ready.set()

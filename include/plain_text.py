@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 LONGEST_URL = 2_000
@@ -68,20 +69,30 @@ def shown_url(url: str) -> str:
 def web_address(link: str, base: str | None = None) -> str | None:
     """Return a link as one http(s) URL per page: without a fragment and tracking keys; None if it is none."""
     try:
-        parts = urlsplit(urljoin(base or "", link.strip()))
-        host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
+        parts = urlsplit(urljoin(base, link.strip()) if base else link.strip())
+        host = _in_ascii(parts.hostname) if parts.hostname else ""
         port = parts.port
     except (ValueError, UnicodeError):
         return None
     if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
         return None
-    pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=None)
-    kept = [(key, value) for key, value in pairs if not key.lower().startswith(_TRACKING)]
-    query = parts.query if len(kept) == len(pairs) else urlencode(kept)
+    query = _untracked(parts.query) if parts.query else ""
     usual = {"http": 80, "https": 443}[parts.scheme]
     place = f"[{host}]" if ":" in host else host
     place = place if port in (None, usual) else f"{place}:{port}"
     address = urlunsplit((parts.scheme, place, parts.path or "/", query, ""))
-    if len(address) > LONGEST_URL or not address.isprintable() or any(c.isspace() for c in address):
+    # Of all spaces only the common one is printable.
+    if len(address) > LONGEST_URL or not address.isprintable() or " " in address:
         return None
     return address
+
+
+@lru_cache(maxsize=1_000)
+def _in_ascii(host: str) -> str:
+    return host.encode("idna").decode()
+
+
+def _untracked(query: str) -> str:
+    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=None)
+    kept = [(key, value) for key, value in pairs if not key.lower().startswith(_TRACKING)]
+    return query if len(kept) == len(pairs) else urlencode(kept)

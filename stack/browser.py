@@ -11,6 +11,7 @@ import sys
 
 from stack import debian
 from stack.errors import StackError
+from stack.terminal import complain
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -52,7 +53,7 @@ def main() -> int:
     try:
         install()
     except StackError as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}")
         return 1
     return 0
 

@@ -14,7 +14,7 @@ from typing import Any
 from stack import schema_page, specification_page
 from stack.errors import StackError
 from stack.home import PROJECT
-from stack.terminal import say
+from stack.terminal import complain, say
 
 PAGE = PROJECT / "docs" / "dags.md"
 
@@ -163,14 +163,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             specification_page.PAGE: specification_page.page(),
         }
     except StackError as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}")
         return 1
     stale = [
         file for file, text in fresh.items() if not file.exists() or file.read_text(encoding="utf-8") != text
     ]
     for file in stale:
         if asked.check:
-            sys.stderr.write(f"error: {os.path.relpath(file)} is stale; run `make docs`\n")
+            complain(f"error: {os.path.relpath(file)} is stale; run `make docs`")
         else:
             file.write_text(fresh[file], encoding="utf-8")
             say(f"wrote {os.path.relpath(file)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from stack import debian
 from stack.errors import StackError
 from stack.home import PROJECT
-from stack.terminal import say
+from stack.terminal import complain, say
 
 WORKER = PROJECT / "tests" / "leadmetrics" / "node_worker"
 INSTALLED = PROJECT / ".almanac" / "tests" / "node_worker"
@@ -76,7 +76,7 @@ def main() -> int:
         install_programs()
         installed_worker()
     except StackError as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}")
         return 1
     return 0
 

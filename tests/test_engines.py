@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import traceback
+import uuid
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import DataError, IntegrityError
 
+from include.odd_dates import OddDate
 from include.run import EngineDatabase
 
 SECRET = "ana@secret.test"
@@ -43,3 +46,24 @@ def test_an_error_holds_no_value(
     assert SECRET not in logged
     assert says in logged
     assert statement.partition(":")[0] in logged
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("text", ['"a" {b}, \\c\n', "", "NULL", None, "ñ"]),
+        ("text", []),
+        ("text", [None]),
+        ("integer", [1, -70_000, None]),
+        ("uuid", [uuid.UUID(int=1), uuid.UUID(int=2)]),
+        ("date", [date(2026, 11, 29), None]),
+        ("date", [OddDate("infinity"), OddDate("0044-03-15 BC")]),
+        ("timestamptz", [datetime(2026, 11, 29, 1, 2, 3, 4, tzinfo=UTC)]),
+        ("boolean", [True, False, None]),
+    ],
+)
+def test_a_list_arrives_as_it_is(mails: EngineDatabase, kind: str, values: list[object]) -> None:
+    """Rows by the thousand are sent as lists, which go as binary."""
+    with mails.engine.connect() as connection:
+        sent = select(func.unnest(text(f"CAST(:values AS {kind}[])").bindparams(values=values)))
+        assert list(connection.scalars(sent)) == values

@@ -7,7 +7,6 @@ by which channels, and whether they know it already, the statement finds out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -29,8 +28,7 @@ SETTINGS: dict[str, str | None] = {"APP_URL": "http://127.0.0.1:3000"}
 """What a job that tells people declares beside its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """What some people are to be told once.
 
     `kind` is one of the catalogue. `counts_toward` is the due or expiry date, the window or the day that it is told
@@ -46,7 +44,7 @@ class Notice:
     recipients: Rule
     counts_toward: date | str
     threshold: str | float | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
     site_id: UUID | None = None
     named: Sequence[UUID | None] = ()
     entity_type: str | None = None
@@ -55,7 +53,7 @@ class Notice:
     priority: str | None = None
     channels: Sequence[str] = ()
     escalation_level: int | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     told_of: str | None = None
 
     def __str__(self) -> str:

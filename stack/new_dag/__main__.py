@@ -6,7 +6,7 @@ import sys
 
 from stack.errors import StackError
 from stack.new_dag import begin, left_to_do
-from stack.terminal import say
+from stack.terminal import complain, say
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
             say(f"wrote {path}")
         say(left_to_do(dag_id).rstrip("\n"))
     except StackError as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}")
         return 1
     return 0
 

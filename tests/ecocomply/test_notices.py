@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import text
 
 from include.ecocomply import recipients

@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from stack.settings_file import load
 from tests.dags import states
 from tests.live import PROBES, LiveStack
 from tests.live.desk import CLEARPATH_IDS, DAG_IDS, OTHER_IDS, Desk, Run, until
+from tests.live.param_values import at_the_edges
 from tests.live.rows import put_off_mails
 
 PREFIX = "clearpath_"
@@ -36,6 +37,8 @@ WHERE id IN (SELECT id FROM certificates WHERE pdf_path IS NOT NULL ORDER BY id 
 
 ALL_DAGS = 900
 """Seconds in which every DAG has run once, on a machine that has much else to do."""
+_AHEAD = 30
+"""Days that a preview may look ahead, as no run may."""
 _TRIES = 3
 _SLOT, _CLEAR = 900, 60
 """Seconds between the slots of the mail's DAG, and before one in which no comparison is begun."""
@@ -132,9 +135,13 @@ def other_day(desk: Desk, first_day: FirstDay) -> OtherDay:
 
 
 def preview_slot(desk: Desk, dag_id: str) -> Run:
-    """Preview a paused DAG in the place of the slot that it missed, which would run at once otherwise."""
+    """Preview a paused DAG in the place of the slot that it missed, which would run at once otherwise.
+
+    It looks ahead, with its own params at their edges.
+    """
     slot = desk.api.dag(dag_id)
-    conf = {"dry_run": True, "as_of": datetime.now(UTC).isoformat()}
+    ahead = datetime.now(UTC) + timedelta(days=_AHEAD)
+    conf = at_the_edges(desk.api, dag_id) | {"dry_run": True, "as_of": ahead.isoformat()}
     missed = slot["next_dagrun_run_after"] if slot["is_paused"] else None
     if missed and datetime.fromisoformat(missed) <= datetime.now(UTC):
         run = desk.start(dag_id, conf, logical_date=slot["next_dagrun_logical_date"])
