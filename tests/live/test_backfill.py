@@ -24,7 +24,7 @@ GRACE = 90
 
 @pytest.fixture(scope="module")
 def slots(desk: Desk, first_day: FirstDay) -> dict[str, list[datetime]]:
-    """Return the slots to make up for, before any that a run has taken: three days, and an hour and a half of quarters."""
+    """Return the slots to make up for, before any that a run has taken: three days, and six quarters of an hour."""
     now = datetime.now(UTC)
     quarter = now.replace(minute=now.minute // 15 * 15, second=0, microsecond=0) - timedelta(hours=1)
     return {
