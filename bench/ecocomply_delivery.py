@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 import httpx
 from sqlalchemy import Connection, Engine
 
+from bench import by_hand
 from bench.databases import Databases
 from bench.measure import Comparison, Goal, by_turns, seconds_of
 from bench.provider import API_KEY, open_provider
@@ -31,13 +32,15 @@ from include.statements import statement
 _SENDER = "EcoComply <hello@ecocomply.example>"
 _URL = "https://app.ecocomply.example"
 _USERS = 100
+_PEOPLE, _CHANNELS = 2, 2
+"""Whom a notice is usually for: an assignee and a manager, in the application and by mail."""
 _COMPANY = uuid.UUID(int=1)
 _SITE = uuid.UUID(int=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many mails are due, how many of them the baseline sends, how many people are told; timed how often."""
+    """How many mails are due, how many of them the baseline sends, how many rows tell people; timed how often."""
 
     mails: int
     one_by_one: int
@@ -74,9 +77,24 @@ def measure(databases: Databases, size: Size) -> list[Comparison]:
     by_turns(delivered, deliver, one_by_one, size.rounds)
     databases.drop(full)
     empty = databases.template(lambda connection: _fill(connection, 0), system="ecocomply")
-    told = Comparison(
-        f"{size.told:,} people told by EcoComply",
-        job=f"tell: worded, recipients and channels found, once a key; {CHUNK:,} a statement, a commit each",
+    told = [_told(databases, empty, size, shared) for shared in (False, True)]
+    databases.drop(empty)
+    return [delivered, *told]
+
+
+def _told(databases: Databases, empty: str, size: Size, shared: bool) -> Comparison:  # noqa: FBT001 - one of two
+    """Time `tell` against one INSERT of the rows that it makes, which lie ready."""
+    notices = size.told // (_PEOPLE * _CHANNELS) if shared else size.told
+    with databases.copy(empty) as engine:
+        mark = by_hand.mark_of(engine)
+        _tell(engine, notices, shared=shared)
+        written = by_hand.written_since(engine, mark)
+        ready = databases.template_of(empty, lambda target: by_hand.make_ready(engine, target, mark))
+    by_hand.must_be("rows that people are told by", written, {"notifications": size.told})
+    whom = f"{_PEOPLE} people by {_CHANNELS} channels" if shared else "one person by one channel"
+    compared = Comparison(
+        f"{size.told:,} EcoComply notifications, each notice to {whom}",
+        job=f"tell: worded, recipients and channels found, once a key; {CHUNK:,} notices a statement, a commit each",
         limit="one INSERT … SELECT of the same rows, and a commit",
         goal=Goal.AT_MOST,
         goal_ratio=1.3,
@@ -84,15 +102,15 @@ def measure(databases: Databases, size: Size) -> list[Comparison]:
 
     def telling() -> float:
         with databases.copy(empty) as engine:
-            return seconds_of(lambda: _tell(engine, size.told))
+            return seconds_of(lambda: _tell(engine, notices, shared=shared))
 
     def bare() -> float:
-        with databases.copy(empty) as engine:
+        with databases.copy(ready) as engine:
             return seconds_of(lambda: _insert(engine, size.told))
 
-    by_turns(told, telling, bare, size.rounds)
-    databases.drop(empty)
-    return [delivered, told]
+    by_turns(compared, telling, bare, size.rounds)
+    databases.drop(ready)
+    return compared
 
 
 def _fill(connection: Connection, mails: int) -> None:
@@ -146,32 +164,32 @@ def _one_by_one(engine: Engine, url: str, mails: int) -> None:
                 tx.execute(statement("bench", "ecocomply_mail_sent"), id=row.id, provider_id=provider_id)
 
 
-def _tell(engine: Engine, people: int) -> None:
+def _tell(engine: Engine, notices: int, *, shared: bool) -> None:
     run = _run(engine, "bench")
     due = date(2027, 1, 31)
-    for some in chunks(range(people), CHUNK):
-        notices = [
+    for some in chunks(range(notices), CHUNK):
+        made = [
             Notice(
                 kind="evidence_reminder",
                 company_id=_COMPANY,
                 site_id=_SITE,
                 entity_id=uuid.UUID(int=number + 1_000),
                 recipients=ASSIGNEE,
-                named=[uuid.UUID(int=100_000 + number % _USERS)],
-                channels=["EMAIL"],
+                named=_people(number, _PEOPLE if shared else 1),
+                channels=() if shared else ("EMAIL",),
                 counts_toward=due,
                 values={"obligation": f"Stack test {number}", "site": "Leeds", "due_date": due},
             )
             for number in some
         ]
         with run.transaction() as tx:
-            tell(run, tx, notices)
-    if run.counts["notifications"] != people:
-        raise Permanent(f"bench: {run.counts['notifications']} notifications made, not {people}")
+            tell(run, tx, made)
 
 
-def _insert(engine: Engine, people: int) -> None:
+def _people(number: int, people: int) -> list[uuid.UUID]:
+    return [uuid.UUID(int=100_000 + (number + place) % _USERS) for place in range(people)]
+
+
+def _insert(engine: Engine, rows: int) -> None:
     with ServiceDatabase(EngineDatabase(engine)).transaction() as tx:
-        made = tx.execute(statement("bench", "tell_ecocomply_bare"), people=_USERS, told=people)
-    if made != people:
-        raise Permanent(f"bench: {made} notifications made, not {people}")
+        by_hand.must_be("rows inserted", tx.execute(statement("bench", "tell_ecocomply_ready")), rows)

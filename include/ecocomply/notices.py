@@ -79,9 +79,19 @@ def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> int:
         return 0
     news = 0
     rows = [_row(run, place, notice) for place, notice in enumerate(notices)]
+    groups = [
+        (place, chain, rank, group)
+        for place, notice in enumerate(notices)
+        for chain, names in enumerate(notice.recipients)
+        for rank, group in enumerate(names)
+    ]
     for told in tx.rows(
         statement(PACKAGE, "create_notifications"),
         notices=msgspec.json.encode(rows, enc_hook=as_text).decode(),
+        places=[place for place, _, _, _ in groups],
+        chains=[chain for _, chain, _, _ in groups],
+        ranks=[rank for _, _, rank, _ in groups],
+        words=[group for _, _, _, group in groups],
     ):
         news += told.made > 0
         run.count("notifications", told.made)
@@ -107,7 +117,6 @@ def _row(run: Run, place: int, notice: Notice) -> dict[str, Any]:
         "place": place,
         "company_id": notice.company_id,
         "site_id": notice.site_id,
-        "recipients": notice.recipients,
         "named": [user for user in notice.named if user is not None],
         "notification_type": kind.type,
         "priority": notice.priority or kind.priority,

@@ -2,7 +2,7 @@
 WITH notices AS MATERIALIZED (
     SELECT *
     FROM jsonb_to_recordset(CAST(:notices AS jsonb)) AS n (
-        place integer, company_id uuid, site_id uuid, recipients jsonb, named uuid[], notification_type text,
+        place integer, company_id uuid, site_id uuid, named uuid[], notification_type text,
         priority text, channels text[], subject text, body_text text, body_html text, action_url text, variables jsonb,
         entity_type text, entity_id uuid, obligation_id uuid, evidence_id uuid, escalation_level integer,
         metadata jsonb, told_key text
@@ -17,12 +17,14 @@ gone AS MATERIALIZED (
     WHERE c.deleted_at IS NOT NULL
        OR s.deleted_at IS NOT NULL
 ),
+-- as arrays, of which the planner knows how long they are: guessed at, all users would be read for each chunk
 asked AS MATERIALIZED (
-    SELECT n.place, n.company_id, n.site_id, c.chain, g.rank, g.word
-    FROM notices AS n
-    CROSS JOIN LATERAL jsonb_array_elements(n.recipients) WITH ORDINALITY AS c (words, chain)
-    CROSS JOIN LATERAL jsonb_array_elements_text(c.words) WITH ORDINALITY AS g (word, rank)
-    WHERE NOT EXISTS (SELECT FROM gone WHERE gone.place = n.place)
+    SELECT n.place, n.company_id, n.site_id, a.chain, a.rank, a.word
+    FROM unnest(
+        CAST(:places AS integer[]), CAST(:chains AS integer[]), CAST(:ranks AS integer[]), CAST(:words AS text[])
+    ) AS a (place, chain, rank, word)
+    JOIN notices AS n ON n.place = a.place
+    WHERE NOT EXISTS (SELECT FROM gone WHERE gone.place = a.place)
 ),
 -- once for all notices of a company or site: who is in a group
 groups AS MATERIALIZED (
@@ -38,12 +40,14 @@ members AS MATERIALIZED (
     FROM groups AS g
     JOIN user_site_assignments AS s ON s.site_id = g.site_id
     WHERE g.word = 'SITE PEOPLE'
-       OR EXISTS (
-           SELECT FROM user_roles AS r
-           WHERE r.user_id = s.user_id
-             AND r.company_id = g.company_id
-             AND 'SITE ' || r.role::text = g.word
-       )
+    UNION ALL
+    SELECT g.company_id, g.site_id, g.word, s.user_id
+    FROM groups AS g
+    JOIN user_site_assignments AS s ON s.site_id = g.site_id
+    JOIN user_roles AS r
+        ON r.user_id = s.user_id
+        AND r.company_id = g.company_id
+        AND r.role::text = substr(g.word, length('SITE ') + 1)
     UNION ALL
     SELECT g.company_id, g.site_id, g.word, c.consultant_id
     FROM groups AS g
