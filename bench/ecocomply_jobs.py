@@ -268,7 +268,7 @@ def _one_by_one(databases: Databases, template: str, now: datetime, size: Size) 
         rows = by_hand.rows_of(engine, timed.table)
     number = min(size.one_by_one, rows)
     compared = Comparison(
-        f"{rows:,} clocks at once",
+        f"clocks at once, {rows:,}",
         job="the job, its reminders included",
         limit=f"a batch read, then an UPDATE and a COMMIT a clock, nobody reminded; {number:,}, extrapolated",
         goal=Goal.AT_LEAST,
