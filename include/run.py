@@ -39,7 +39,7 @@ def is_row_fault(error: DBAPIError) -> bool:
     """Say whether the data made a statement fail, rather than the connection or another transaction."""
     state = sqlstate(error)
     if state is None:
-        # The driver itself refuses some values, such as text with a null character.
+        # The driver itself refuses some values, such as a text with a null character that stands in no list.
         return isinstance(error, DataError)
     return not state.startswith(_TRANSIENT_STATES) and not error.connection_invalidated
 

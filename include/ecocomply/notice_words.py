@@ -98,7 +98,7 @@ def word(kind: str, values: Mapping[str, Any], *, today: date, app_url: str) -> 
     try:
         # As `render` does, which takes as long again to make a dictionary of its own.
         rendered = "".join(template.root_render_func(template.new_context({**values, "today": today})))
-    except (jinja2.TemplateError, TypeError, ValueError, AttributeError) as error:
+    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise Unrenderable(kind, str(error)) from error
     subject, path, *paragraphs = rendered.split(_APART)
     return Worded(

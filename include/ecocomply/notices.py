@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from include.ecocomply.notice_words import clean, kind_of, word
+from include.ecocomply.notice_words import clean, kind_of, kinds, word
 from include.ecocomply.recipients import Rule
 from include.ecocomply.tables.notifications import CHANNELS
 from include.errors import BadInput
@@ -58,7 +58,9 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Return what finds it, as a row's error names it."""
-        return f"{self.kind} of {self.entity_type or kind_of(self.kind).about} {self.entity_id}"
+        kind = kinds().get(self.kind)
+        about = self.entity_type or (kind.about if kind else "entity")
+        return f"{self.kind} of {about} {self.entity_id}"
 
 
 def notify(run: Run, notices: Sequence[Notice]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -303,6 +304,13 @@ def test_values_stand_on_one_line() -> None:
     assert clean({"a": "x\r\nBcc: y\x00\u202e", "b": 1, "c": "w" * 999}) == {
         "a": "x Bcc: y", "b": 1, "c": "w" * 299 + "…"
     }  # fmt: skip
+
+
+def test_a_number_that_is_none_is_unusable() -> None:
+    """It is the notification's own fault, and stops no other."""
+    values = WORDS["risk_band_worsened"][0] | {"days_in_high": Decimal("NaN")}
+    with pytest.raises(Unrenderable, match="risk_band_worsened"):
+        word("risk_band_worsened", values, today=TODAY, app_url=APP)
 
 
 def test_a_kind_that_there_is_not() -> None:

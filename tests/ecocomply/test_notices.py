@@ -268,10 +268,11 @@ def test_one_bad_notice_stands_alone(rows: Rows) -> None:
     ana = rows.user("ana")
     unwritable = rows.notice(named=[ana], obligation_id=uuid4())
     wordless = rows.notice(named=[ana], values={"obligation": "A"})
+    of_no_kind = rows.notice(named=[ana], kind="evidence_remainder")
     good = [rows.notice(named=[ana]) for _ in range(9)]
     run = rows.run()
-    notify(run, [*good[:4], unwritable, wordless, *good[4:]])
-    assert (run.counts["failed"], run.counts["notifications"]) == (2, 18)
+    notify(run, [*good[:4], unwritable, wordless, of_no_kind, *good[4:]])
+    assert (run.counts["failed"], run.counts["notifications"]) == (3, 18)
 
 
 def test_telling_is_part_of_the_jobs_own_transaction(rows: Rows) -> None:
