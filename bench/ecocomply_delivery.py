@@ -87,7 +87,7 @@ def _told(databases: Databases, empty: str, size: Size, shared: bool) -> Compari
     notices = size.told // (_PEOPLE * _CHANNELS) if shared else size.told
     with databases.copy(empty) as engine:
         mark = by_hand.mark_of(engine)
-        _tell(engine, notices, shared=shared)
+        _tell(engine, notices, size.told, shared=shared)
         written = by_hand.written_since(engine, mark)
         ready = databases.template_of(empty, lambda target: by_hand.make_ready(engine, target, mark))
     by_hand.must_be("rows that people are told by", written, {"notifications": size.told})
@@ -102,7 +102,7 @@ def _told(databases: Databases, empty: str, size: Size, shared: bool) -> Compari
 
     def telling() -> float:
         with databases.copy(empty) as engine:
-            return seconds_of(lambda: _tell(engine, notices, shared=shared))
+            return seconds_of(lambda: _tell(engine, notices, size.told, shared=shared))
 
     def bare() -> float:
         with databases.copy(ready) as engine:
@@ -164,7 +164,7 @@ def _one_by_one(engine: Engine, url: str, mails: int) -> None:
                 tx.execute(statement("bench", "ecocomply_mail_sent"), id=row.id, provider_id=provider_id)
 
 
-def _tell(engine: Engine, notices: int, *, shared: bool) -> None:
+def _tell(engine: Engine, notices: int, rows: int, *, shared: bool) -> None:
     run = _run(engine, "bench")
     due = date(2027, 1, 31)
     for some in chunks(range(notices), CHUNK):
@@ -184,6 +184,7 @@ def _tell(engine: Engine, notices: int, *, shared: bool) -> None:
         ]
         with run.transaction() as tx:
             tell(run, tx, made)
+    by_hand.must_be("notifications made", run.counts["notifications"], rows)
 
 
 def _people(number: int, people: int) -> list[uuid.UUID]:

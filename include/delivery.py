@@ -197,7 +197,7 @@ def _record(
     def change(tx: Transaction, chunk: Sequence[tuple[str, int, Outcome]]) -> None:
         rows = tx.rows(
             statement(package, "record_outcomes"),
-            # One text, since the driver would look through arrays for quotes, value by value.
+            # One text, so that the parts of a message's outcome stay together.
             said=msgspec.json.encode(
                 [
                     {

@@ -24,12 +24,12 @@ GRACE = 90
 
 @pytest.fixture(scope="module")
 def slots(desk: Desk, first_day: FirstDay) -> dict[str, list[datetime]]:
-    """Return the slots to make up for, before any that a run has taken: three days, and six quarters of an hour."""
+    """Return the slots to make up for, before any that a run has taken: three days, and three hours of quarters."""
     now = datetime.now(UTC)
     quarter = now.replace(minute=now.minute // 15 * 15, second=0, microsecond=0) - timedelta(hours=1)
     return {
         EXPIRY: _planned(desk, EXPIRY, now - timedelta(days=5), now - timedelta(days=2)),
-        DISPATCH: _planned(desk, DISPATCH, quarter - timedelta(minutes=90), quarter - timedelta(minutes=15)),
+        DISPATCH: _planned(desk, DISPATCH, quarter - timedelta(hours=3), quarter - timedelta(minutes=15)),
     }
 
 
@@ -118,9 +118,9 @@ def _mailed(desk: Desk, people: list[str]) -> Counter[str]:
 
 
 def test_the_slots_are_those_of_the_schedule(slots: dict[str, list[datetime]]) -> None:
-    """A backfill of three days is three runs, at 02:00 in Edmonton; an hour and a half are six quarters."""
+    """A backfill of three days is three runs, at 02:00 in Edmonton; three hours are twelve quarters."""
     assert len(slots[EXPIRY]) == 3
-    assert len(slots[DISPATCH]) == 6
+    assert len(slots[DISPATCH]) == 12
     assert {slot.astimezone(ZONE).hour for slot in slots[EXPIRY]} == {2}
 
 

@@ -119,6 +119,7 @@ def test_a_preview_at_the_edges_runs(
 ) -> None:
     """Ruling 10: what is granted can also be run."""
     run = (first_day.early | other_day.previews)[dag_id]
+    assert desk.states([run]) == {run: "success"}
     assert desk.api.run(*run)["conf"].items() >= at_the_edges(desk.api, dag_id).items()
     assert desk.preview(run)["state"] == "success"
 
