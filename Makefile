@@ -13,6 +13,8 @@ READY := $(VENV)/.ready
 
 # Zone data comes from the pinned package alone; the machine's own may be years old.
 export PYTHONTZPATH :=
+# A machine that keeps no bytecode would compile Airflow anew in each of its processes.
+export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 # For the tests' own imports of Airflow; the stack sets a home of its own.
 export AIRFLOW_HOME ?= $(CURDIR)/.almanac/tests

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine, make_url
 
 from include import migrations
 from include.as_of import check_zone_data
@@ -96,7 +96,15 @@ def cluster(fast_folder: Path) -> Iterator[Cluster]:
         server = Cluster(fast_folder / "data", durable=False)
         made.callback(server.remove)
         server.start()
+        _let_rows_be_put_back(server)
         yield server
+
+
+def _let_rows_be_put_back(server: Cluster) -> None:
+    """Let the tests' role become the superuser where it asks to, who writes past policies and triggers."""
+    superuser = make_url(server.url("postgres", over_tcp=False)).set(username="postgres")
+    with create_engine(superuser).begin() as connection:
+        connection.exec_driver_sql("GRANT postgres TO almanac WITH INHERIT FALSE")
 
 
 @pytest.fixture(scope="session")

@@ -96,8 +96,9 @@ def word(kind: str, values: Mapping[str, Any], *, today: date, app_url: str) -> 
     app = _app(app_url)
     template = _compiled(kind)
     try:
-        # As `render` does, which takes as long again to make a dictionary of its own.
-        rendered = "".join(template.root_render_func(template.new_context({**values, "today": today})))
+        # As `render` does, which takes as long again to make dictionaries of its own.
+        context = template.new_context({**values, "today": today}, shared=True)
+        rendered = "".join(template.root_render_func(context))
     except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise Unrenderable(kind, str(error)) from error
     subject, path, *paragraphs = rendered.split(_APART)

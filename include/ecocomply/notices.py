@@ -79,37 +79,39 @@ def tell(run: Run, tx: Transaction, notices: Sequence[Notice]) -> int:
     """
     if not notices:
         return 0
-    news = 0
-    rows = [_row(run, place, notice) for place, notice in enumerate(notices)]
+    # There are few rules, and many notices of each.
+    rules = {rule: number for number, rule in enumerate(dict.fromkeys(one.recipients for one in notices))}
+    rows = [
+        _row(run, place, notice) | {"rule": rules[notice.recipients]} for place, notice in enumerate(notices)
+    ]
     groups = [
-        (place, chain, rank, group)
-        for place, notice in enumerate(notices)
-        for chain, names in enumerate(notice.recipients)
+        (number, chain, rank, group)
+        for rule, number in rules.items()
+        for chain, names in enumerate(rule)
         for rank, group in enumerate(names)
     ]
-    for told in tx.rows(
+    (told,) = tx.rows(
         statement(PACKAGE, "create_notifications"),
         notices=msgspec.json.encode(rows, enc_hook=as_text).decode(),
-        places=[place for place, _, _, _ in groups],
+        rules=[number for number, _, _, _ in groups],
         chains=[chain for _, chain, _, _ in groups],
         ranks=[rank for _, _, rank, _ in groups],
         words=[group for _, _, _, group in groups],
-    ):
-        news += told.made > 0
-        run.count("notifications", told.made)
-        run.count("already_told", told.wanted - told.made)
-        run.count("without_phone", told.without_phone)
-        run.count("without_email", told.without_email)
-        if told.is_gone:
-            run.count("of_deleted")
-        elif not told.recipients:
-            _warn_of_nobody(run, notices[told.place])
-    return news
+    )
+    run.count("notifications", told.made)
+    run.count("already_told", told.wanted - told.made)
+    run.count("without_phone", told.without_phone)
+    run.count("without_email", told.without_email)
+    if told.of_deleted:
+        run.count("of_deleted", told.of_deleted)
+    for place in told.for_nobody:
+        _warn_of_nobody(run, notices[place])
+    return told.news
 
 
 def _row(run: Run, place: int, notice: Notice) -> dict[str, Any]:
     kind = kind_of(notice.kind)
-    if not set(notice.channels) <= set(CHANNELS):
+    if notice.channels and not set(notice.channels) <= set(CHANNELS):
         raise BadInput(f"{notice}: an unknown channel among {', '.join(notice.channels)}")
     entity_type = notice.entity_type or kind.about
     values = _with_ids(entity_type, notice)

@@ -20,9 +20,12 @@ def multiply(connection: Connection, metadata: MetaData, names: set[str], *, cop
     `-1`, `-2` and so on. Rows of tables whose key is a plain word that no other table refers to stay single.
     """
     chance = random.Random(seed)  # noqa: S311 - test data, the same for the same seed
+    moves = [timedelta(days=chance.randint(-FARTHEST_DAYS, FARTHEST_DAYS)) for _ in range(copies)]
+    filled = _filled(connection, metadata)
     seeded = {
         table: [dict(row) for row in connection.execute(select(table)).mappings()]
         for table in metadata.sorted_tables
+        if table.name in filled and _copied(table)
     }
     # A queue lets no row begin as anything but waiting; these have been on their way already.
     guarded = connection.scalars(
@@ -30,14 +33,17 @@ def multiply(connection: Connection, metadata: MetaData, names: set[str], *, cop
     ).all()
     for name in guarded:
         connection.exec_driver_sql(f"ALTER TABLE {name} DISABLE TRIGGER queue_guard_inserts")
-    for number in range(1, copies + 1):
-        moved = timedelta(days=chance.randint(-FARTHEST_DAYS, FARTHEST_DAYS))
-        for table, rows in seeded.items():
-            if rows and _copied(table):
-                texts = names | _unique_texts(table) | _text_keys(table)
-                connection.execute(insert(table), [_copy(row, number, moved, texts) for row in rows])
+    for table, rows in seeded.items():
+        texts = names | _unique_texts(table) | _text_keys(table)
+        every = [_copy(row, number, moved, texts) for number, moved in enumerate(moves, 1) for row in rows]
+        connection.execute(insert(table), every)
     for name in guarded:
         connection.exec_driver_sql(f"ALTER TABLE {name} ENABLE TRIGGER queue_guard_inserts")
+
+
+def _filled(connection: Connection, metadata: MetaData) -> set[str]:
+    asked = (f"SELECT '{name}' WHERE EXISTS (SELECT FROM \"{name}\")" for name in metadata.tables)
+    return set(connection.exec_driver_sql(" UNION ALL ".join(asked)).scalars())
 
 
 def _copied(table: Table) -> bool:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, MetaData, event, text
+from sqlalchemy import Connection, Engine, MetaData, event, text
 
 from include.job import perform
 from include.preview import preview
@@ -84,20 +84,40 @@ class Scene:
     """Of a generated set; the small one without it."""
 
     def __post_init__(self) -> None:
-        self.set_anew()
+        self.params: dict[str, Any] = dict(self.dag.world.PARAMS)
+        with self.database.engine.begin() as connection:
+            self._seed(connection)
+        self._set_world_anew()
+        self._kept = states.kept(self.database.engine, self._look())
 
     def set_anew(self) -> None:
         """Put every row and the whole world back to where they were at first."""
+        tables = children_first(self.dag.tables.METADATA)
         with self.database.engine.begin() as connection:
-            states.empty(connection, children_first(self.dag.tables.METADATA))
-            self.dag.world.seed(connection, self.now)
-            if self.seed is not None:
-                names = self.dag.world.NAMES
-                multiply(connection, self.dag.tables.METADATA, names, copies=COPIES, seed=self.seed)
+            if self._kept:
+                states.put_back(connection, self._kept, tables)
+            else:
+                states.empty(connection, tables)
+                self._seed(connection)
+        self._set_world_anew()
+        if not self._kept:
+            self._look()
+
+    def _seed(self, connection: Connection) -> None:
+        self.dag.world.seed(connection, self.now)
+        if self.seed is not None:
+            names = self.dag.world.NAMES
+            multiply(connection, self.dag.tables.METADATA, names, copies=COPIES, seed=self.seed)
+
+    def _set_world_anew(self) -> None:
         self.around: World = self.dag.world.world(self.now)
         if self.seed is not None:
             self.dag.world.grow(self.around, COPIES)
+
+    def _look(self) -> states.Rows:
         self.seeded = states.rows(self.database.engine)
+        self.known = states.known_uuids(self.seeded)
+        return self.seeded
 
     def make_run(self, database: Database, as_of: datetime | None = None, *, given: bool = False) -> Run:
         job = self.dag.job
@@ -109,7 +129,7 @@ class Scene:
             as_of=as_of or self.now,
             zone=system.ZONE,
             db=getattr(system, "DATABASE", lambda db: db)(database),
-            params=dict(self.dag.world.PARAMS),
+            params=dict(self.params),
             settings=settings,
             as_of_given=given,
         )
@@ -156,7 +176,7 @@ class Scene:
 
     def state(self) -> Any:
         rows = states.normalised(
-            states.rows(self.database.engine), self.seeded, self.now, self.dag.world.BOOKKEEPING
+            states.rows(self.database.engine), self.known, self.now, self.dag.world.BOOKKEEPING
         )
         return rows, self.around.state()
 
@@ -281,7 +301,7 @@ def test_preview_equals_the_real_run(dag: DagFile, scene: Callable[..., Scene], 
 
 
 def _assert_rows_equal(set_scene: Scene, shown: dict[str, Any], after: states.Rows) -> None:
-    known = states.known_uuids(set_scene.seeded)
+    known = set_scene.known
     for table in shown["tables"]:
         ignored = set_scene.dag.world.BOOKKEEPING.get(table["table"], set()) | {
             "provider_message_id",
@@ -365,7 +385,7 @@ def test_one_bad_row_stops_nothing_else(dag: DagFile, scene: Callable[..., Scene
         after = states.rows(bad.database.engine)
         assert after[table][refused] == bad.seeded[table][refused]
         assert run.counts["failed"] > 0, table
-        known = states.known_uuids(bad.seeded)
+        known = bad.known
         unit = bad.dag.world.unit
         for key in updated:
             if unit(table, clean[table][key]) == unit(table, clean[table][refused]):

@@ -67,6 +67,6 @@ def test_a_users_job_does_what_the_clocks_does_for_that_company(
         if not DAGS[dag.dag_id].service_only:
             assert of(others, now) == of(others, scene.seeded)
         books = dag.world.BOOKKEEPING
-        assert states.normalised(of(own, now), scene.seeded, started, books) == states.normalised(
-            of(own, by_the_clock), scene.seeded, started, books
+        assert states.normalised(of(own, now), scene.known, started, books) == states.normalised(
+            of(own, by_the_clock), scene.known, started, books
         )

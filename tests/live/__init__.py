@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ WANTED = {"LAB_INTEGRATION_MODEL": "api", "ARCVEST_WORKER_SECONDS": "5"}
 """The lab is asked, and ArcVest's worker waits for more work no longer than a test does."""
 
 PROBES = Path(__file__).with_name("dags")
+
+_LIVE = ("live_stack", "mark.live")
+"""What stands in every file outside of this folder that has a live test."""
 
 _READ_WITHIN = 180
 _SECONDS = 1800
@@ -129,6 +133,17 @@ def with_probes() -> dict[str, str]:
     return {"AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles)}
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read no other file where the live tests alone are asked for: the thousands of others take half a minute."""
+    is_wanted = config.option.markexpr != "live" or collection_path.is_dir() or _may_be_live(collection_path)
+    return None if is_wanted else True
+
+
+@cache
+def _may_be_live(file: Path) -> bool:
+    return file.parent == PROBES.parent or any(word in file.read_text(encoding="utf-8") for word in _LIVE)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     """Mark what needs the stack, and keep it in one process: two stacks would crowd each other out.
@@ -138,6 +153,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, o
     """
     for item in items:
         if "live_stack" in getattr(item, "fixturenames", ()):
+            assert _may_be_live(item.path), f"{item.path} does not say that it is live, and would be left out"
             item.add_marker(pytest.mark.live)
             # The first of them waits for the stack, and for a run of every DAG.
             item.add_marker(pytest.mark.timeout(_SECONDS))

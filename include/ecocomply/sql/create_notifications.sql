@@ -1,8 +1,8 @@
--- a row is a notice with how many people it is for, what they were told of it now, and what they could not be told by
+-- the row is what came of all notices: how many told anybody something new, and the places of those for nobody
 WITH notices AS MATERIALIZED (
     SELECT *
     FROM jsonb_to_recordset(CAST(:notices AS jsonb)) AS n (
-        place integer, company_id uuid, site_id uuid, named uuid[], notification_type text,
+        place integer, rule integer, company_id uuid, site_id uuid, named uuid[], notification_type text,
         priority text, channels text[], subject text, body_text text, body_html text, action_url text, variables jsonb,
         entity_type text, entity_id uuid, obligation_id uuid, evidence_id uuid, escalation_level integer,
         metadata jsonb, told_key text
@@ -21,10 +21,10 @@ gone AS MATERIALIZED (
 asked AS MATERIALIZED (
     SELECT n.place, n.company_id, n.site_id, a.chain, a.rank, a.word
     FROM unnest(
-        CAST(:places AS integer[]), CAST(:chains AS integer[]), CAST(:ranks AS integer[]), CAST(:words AS text[])
-    ) AS a (place, chain, rank, word)
-    JOIN notices AS n ON n.place = a.place
-    WHERE NOT EXISTS (SELECT FROM gone WHERE gone.place = a.place)
+        CAST(:rules AS integer[]), CAST(:chains AS integer[]), CAST(:ranks AS integer[]), CAST(:words AS text[])
+    ) AS a (rule, chain, rank, word)
+    JOIN notices AS n ON n.rule = a.rule
+    WHERE NOT EXISTS (SELECT FROM gone WHERE gone.place = n.place)
 ),
 -- once for all notices of a company or site: who is in a group
 groups AS MATERIALIZED (
@@ -154,11 +154,11 @@ made AS (
       AND NOT w.without_email
     ORDER BY w.place, w.user_id, w.channel
     ON CONFLICT (dedupe_key) DO NOTHING
-    RETURNING dedupe_key
+    RETURNING dedupe_key, channel::text
 ),
 made_of AS (
-    -- the key's last two parts are the recipient and the channel
-    SELECT regexp_replace(dedupe_key, '/[^/]*/[^/]*$', '') AS told_key, count(*) AS made
+    -- the key ends in the recipient's 36 letters and the channel
+    SELECT left(dedupe_key, -length('/' || '/' || channel) - 36) AS told_key, count(*) AS made
     FROM made
     GROUP BY 1
 ),
@@ -166,8 +166,7 @@ wanted_of AS (
     SELECT place,
            count(*) FILTER (WHERE NOT without_phone AND NOT without_email) AS wanted,
            count(*) FILTER (WHERE without_phone) AS without_phone,
-           count(*) FILTER (WHERE without_email) AS without_email,
-           count(DISTINCT user_id) AS recipients
+           count(*) FILTER (WHERE without_email) AS without_email
     FROM wanted
     GROUP BY place
 ),
@@ -177,15 +176,17 @@ first_of AS (
     FROM notices
     GROUP BY told_key
 )
-SELECT n.place,
-       EXISTS (SELECT FROM gone WHERE gone.place = n.place) AS is_gone,
-       coalesce(w.recipients, 0) AS recipients,
-       coalesce(w.wanted, 0) AS wanted,
-       coalesce(w.without_phone, 0) AS without_phone,
-       coalesce(w.without_email, 0) AS without_email,
-       coalesce(m.made, 0) AS made
+SELECT count(*) FILTER (WHERE m.made > 0) AS news,
+       coalesce(sum(m.made), 0)::bigint AS made,
+       coalesce(sum(w.wanted), 0)::bigint AS wanted,
+       coalesce(sum(w.without_phone), 0)::bigint AS without_phone,
+       coalesce(sum(w.without_email), 0)::bigint AS without_email,
+       count(gone.place) AS of_deleted,
+       coalesce(
+           array_agg(n.place ORDER BY n.place) FILTER (WHERE w.place IS NULL AND gone.place IS NULL), '{}'
+       ) AS for_nobody
 FROM notices AS n
+LEFT JOIN gone ON gone.place = n.place
 LEFT JOIN wanted_of AS w ON w.place = n.place
 LEFT JOIN first_of AS f ON f.place = n.place
 LEFT JOIN made_of AS m ON m.told_key = f.told_key
-ORDER BY n.place
