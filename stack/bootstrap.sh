@@ -51,10 +51,8 @@ for name in UV_SYSTEM_CERTS UV_DEFAULT_INDEX UV_INDEX UV_FIND_LINKS SSL_CERT_FIL
 done
 
 echo "installing the pinned requirements"
-# What is not pinned goes, pip apart: the environment is the same whatever was there before. Compiled by all cores at
-# once, it is not by the first process that wants it.
-if ! "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --compile-bytecode --require-hashes requirements.txt
-then
+# What is not pinned goes, pip apart: the environment is the same whatever was there before.
+if ! "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes requirements.txt; then
     echo "uv could not install them; pip tries, which takes some minutes"
     pip install --quiet --require-hashes -r requirements.txt || fail "the requirements could not be installed"
 fi
