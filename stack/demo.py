@@ -241,7 +241,7 @@ def _farewell(stack: Stack, *, stay: bool) -> None:
     if stay:
         _welcome(stack)
         say(f"Preview:  trigger {PREVIEWED} with Preview only ticked and As of {_ahead()}; as of now")
-        say("          all is done, and a day older than these runs changes nothing any more")
+        say("          all is done, and a day older than these runs undoes nothing of it")
         say(f"More:     make env (the database URIs, two further logins), logs in {stack.home.logs}")
     else:
         say("Look:     make up starts this again without running anything, make env says how to log in")

@@ -8,7 +8,8 @@ names are told, else OWNERs and ADMINs. An escalation of what is no longer overd
 by `ecocomply_notification_delivery`.
 
 **If it fails** each chunk has its escalations and notifications, or neither. Clear the failed task or trigger the DAG
-again: one run's day gives a level once. `invalid_recipients` counts people whom a workflow names and who have left.
+again: a day gives one level, however many runs it has. `invalid_recipients` counts people whom a workflow names and who
+have left.
 """
 
 from __future__ import annotations

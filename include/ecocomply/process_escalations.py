@@ -1,8 +1,8 @@
-"""What stays overdue is told higher up: one level a run, by the company's own workflow or by 7, 14, 21 and 30 days."""
+"""What stays overdue is told higher up: one level a day, by the company's own workflow or by 7, 14, 21 and 30 days."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from include.ecocomply import notices
 from include.ecocomply.notices import Notice, tell
 from include.ecocomply.recipients import NAMED_ELSE_OWNERS_AND_ADMINS
+from include.errors import BadInput
 from include.isolation import each_chunk, pages
 from include.job import NothingOutside
 from include.run import Run, Transaction
@@ -50,8 +51,12 @@ def escalate_overdue(run: Run, outside: NothingOutside) -> None:  # noqa: ARG001
         for row in made:
             run.count(f"level_{row.level}")
         tell(run, tx, [_notice(row) for row in made])
-        told = tx.rows(statement(PACKAGE, "keep_escalated_to"), ids=[row.id for row in made])
-        _warn_of_strangers(run, made, {row.id: set(row.escalated_to) for row in told})
+        told = tx.rows(
+            statement(PACKAGE, "keep_escalated_to"),
+            ids=[row.id for row in made],
+            due_dates=[row.due_date for row in made],
+        )
+        _warn_of_strangers(run, made, {row.id: set(_users(row.escalated_to)) for row in told})
 
     for look in ("overdue_deadlines", "overdue_obligations"):
         for page in pages(run, statement(PACKAGE, look), int(run.params["batch_size"]), **_which(run)):
@@ -72,7 +77,7 @@ def _notice(row: Row[Any]) -> Notice:
         entity_id=row.entity_id,
         obligation_id=row.obligation_id,
         recipients=NAMED_ELSE_OWNERS_AND_ADMINS,
-        named=row.named,
+        named=_users(row.named),
         counts_toward=row.due_date,
         threshold=row.level,
         escalation_level=row.level,
@@ -90,10 +95,27 @@ def _notice(row: Row[Any]) -> Notice:
     )
 
 
+def _users(listed: Iterable[Any]) -> list[UUID]:
+    """Return the users in a column, which may be an array of arrays, of texts, or JSON, and have gaps.
+
+    Raises BadInput for what is no user's id.
+    """
+    found: list[UUID] = []
+    for one in listed:
+        if isinstance(one, list):
+            found += _users(one)
+        elif one is not None:
+            try:
+                found.append(one if isinstance(one, UUID) else UUID(str(one)))
+            except ValueError:
+                raise BadInput(f"escalation workflow: {str(one)[:80]!r} is no user's id") from None
+    return found
+
+
 def _warn_of_strangers(run: Run, made: Sequence[Row[Any]], told: dict[UUID, set[UUID]]) -> None:
     """Warn of whom a workflow names and nobody can tell: who has left, or is of another company."""
     for row in made:
-        for stranger in sorted(set(row.named) - told.get(row.id, set())):
+        for stranger in sorted(set(_users(row.named)) - told.get(row.id, set())):
             run.count("invalid_recipients")
             run.log.warning(
                 "escalation names somebody who can't be told: job=%s recordId=%s userId=%s",

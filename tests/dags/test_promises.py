@@ -232,6 +232,8 @@ def test_killed_anywhere(dag: DagFile, scene: Callable[..., Scene], record_prope
     clean = one.state()
     assert len(counting.events) > 3
     tried = crash_points(counting.events)
+    one.set_anew()
+    assert states.rows(one.database.engine) == one.seeded, "what begins anew is not what was there at first"
     for die_at in tried:
         one.set_anew()
         fate = Fate(die_at)

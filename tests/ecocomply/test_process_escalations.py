@@ -1,4 +1,4 @@
-"""Escalations: one level a run, by the days of the right workflow, to those whom it names, until it is over."""
+"""Escalations: one level a day, by the days of the right workflow, to those whom it names, until it is over."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from include.ecocomply import process_escalations
 from include.ecocomply.access import as_user
@@ -115,10 +116,18 @@ def test_the_levels_without_a_workflow(rows: Rows, days: int, present: int, leve
     assert told(rows) == ({"owner", "admin"} if level else set())
 
 
-def test_a_run_gives_a_level_once(rows: Rows) -> None:
-    """The same run again gives nothing; the next day's gives one level more; a day made up for, none."""
+def test_a_day_gives_a_level_once(rows: Rows) -> None:
+    """A later run of the day gives nothing, nor does a day that is made up for; the next day gives one level more."""
     key = overdue(rows, 60)
-    for as_of, expected in ((AS_OF, [1]), (AS_OF, [1]), (AS_OF - DAY, [1]), (AS_OF + DAY, [1, 2])):
+    midnight = AS_OF.replace(hour=0)
+    for as_of, expected in (
+        (AS_OF, [1]),
+        (AS_OF, [1]),
+        (midnight + DAY - timedelta(seconds=1), [1]),
+        (AS_OF - DAY, [1]),
+        (midnight, [1]),
+        (AS_OF + DAY, [1, 2]),
+    ):
         perform(rows, as_of)
         assert levels(rows, key) == expected
     assert [row.escalated_at for row in rows.all("escalations", "escalation_level")] == [AS_OF, AS_OF + DAY]
@@ -204,6 +213,74 @@ def test_whom_a_level_names(rows: Rows, caplog: pytest.LogCaptureFixture) -> Non
     assert levels(rows, key) == [1, 2]
 
 
+@pytest.mark.parametrize("nested", [True, False])
+def test_what_a_workflow_lists_may_have_gaps(rows: Rows, nested: bool) -> None:  # noqa: FBT001 - a case
+    """An array of arrays, or one without a value in a place, is no reason to escalate for nobody else."""
+    users = {row.full_name: row.id for row in rows.all("users")}
+    other = rows.add("companies", name="Other")
+    nobody = UUID(int=7)
+    listed = [[users["staff"]], [nobody]] if nested else [None, users["staff"], nobody]
+    workflow(rows, 3, level_1_recipients=listed)
+    keys = [overdue(rows, 8), overdue(rows, 8, company=other)]
+    run = perform(rows)
+    assert [levels(rows, key) for key in keys] == [[1], [1]]
+    assert told(rows) == {"staff"}
+    assert (run.counts["invalid_recipients"], run.counts["failed"]) == (1, 0)
+
+
+@pytest.mark.parametrize("kind", ["jsonb", "text[]"])
+def test_an_application_may_list_users_its_own_way(rows: Rows, kind: str) -> None:
+    """A column of JSON, or of texts: the same are told, no warning is given, and a word that is no id stands alone."""
+    users = {row.full_name: row.id for row in rows.all("users")}
+    workflow(rows, 3, level_1_recipients=[users["staff"]], obligation_category="MONITORING")
+    workflow(rows, 3, level_1_recipients=[UUID(int=7)], obligation_category="REPORTING")
+    of_levels = [("escalation_workflows", f"level_{level}_recipients") for level in (1, 2, 3, 4)]
+    for table, column in (*of_levels, ("escalations", "escalated_to")):
+        using = f"to_jsonb({column})" if kind == "jsonb" else f"{column}::text[]"
+        rows.run_sql(f"ALTER TABLE {table} ALTER {column} DROP DEFAULT")
+        rows.run_sql(f"ALTER TABLE {table} ALTER {column} TYPE {kind} USING {using}")
+        rows.run_sql(f"ALTER TABLE {table} ALTER {column} SET DEFAULT '{'[]' if kind == 'jsonb' else '{}'}'")
+    word = """'["nobody"]'::jsonb""" if kind == "jsonb" else "'{nobody}'::text[]"
+    rows.run_sql(
+        f"UPDATE escalation_workflows SET level_1_recipients = {word} WHERE obligation_category = 'REPORTING'"
+    )
+    key, bad = overdue(rows, 8), overdue(rows, 8, category="REPORTING")
+    run = perform(rows)
+    assert (levels(rows, key), levels(rows, bad)) == ([1], [])
+    assert told(rows) == {"staff"}
+    assert (run.counts["invalid_recipients"], run.counts["failed"]) == (0, 1)
+    with rows.database.transaction() as tx:
+        assert tx.value(text("SELECT to_jsonb(escalated_to) FROM escalations")) == [str(users["staff"])]
+
+
+def test_who_was_told_for_an_earlier_date_is_not_told_now(rows: Rows) -> None:
+    """Overdue anew since another date: `escalated_to` holds those of this time, and who has left since is a warning."""
+    users = {row.full_name: row.id for row in rows.all("users")}
+    workflow(rows, 3, level_1_recipients=[users["staff"]])
+    key = overdue(rows, 8)
+    perform(rows)
+    rows.change("deadlines", key, status="COMPLETED")
+    perform(rows, AS_OF + DAY)
+    rows.change("users", users["staff"], is_active=False)
+    rows.change("deadlines", key, status="OVERDUE", due_date=TODAY - 5 * DAY)
+    run = perform(rows, AS_OF + 2 * DAY)
+    assert run.counts["invalid_recipients"] == 1
+    (now,) = (row for row in rows.all("escalations") if row.resolved_at is None)
+    assert set(now.escalated_to) == {users["owner"], users["admin"]}
+
+
+@pytest.mark.parametrize("deadline", [True, False])
+@pytest.mark.parametrize("table", ["sites", "companies"])
+def test_of_what_is_deleted_nothing_is_escalated(rows: Rows, table: str, deadline: bool) -> None:  # noqa: FBT001 - a case
+    """Nor is anybody called a stranger whom a deleted site's workflow names."""
+    workflow(rows, 3, level_1_recipients=[row.id for row in rows.all("users")])
+    overdue(rows, 8, deadline=deadline)
+    rows.change(table, rows.site if table == "sites" else rows.company, deleted_at=AS_OF)
+    run = perform(rows)
+    assert rows.all("escalations") == []
+    assert (run.counts["processed"], run.counts["invalid_recipients"]) == (0, 0)
+
+
 def test_nobody_to_tell(rows: Rows) -> None:
     """The escalation stands, and a warning is counted."""
     other = rows.add("companies", name="Empty")
@@ -245,7 +322,7 @@ def test_it_is_resolved_once_it_is_over(rows: Rows, over: dict[str, Any]) -> Non
     perform(rows)
     rows.change("deadlines", key, **over)
     run = perform(rows, AS_OF + DAY / 2)
-    assert (levels(rows, key), levels(rows, other)) == ([], [1, 2])
+    assert (levels(rows, key), levels(rows, other)) == ([], [1])
     assert run.counts["resolved"] == 1
     resolved = [row.resolved_at for row in rows.all("escalations") if row.entity_id == key]
     assert resolved == [AS_OF + DAY / 2]

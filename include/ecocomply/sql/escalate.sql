@@ -29,7 +29,11 @@ overdue AS (
         SELECT 'OBLIGATION', o.id, o.deadline_date, o.id FROM obligations_due AS o
     ) AS due
     JOIN obligations AS o ON o.id = due.obligation_id
+    JOIN sites AS s ON s.id = o.site_id
+    JOIN companies AS c ON c.id = o.company_id
     WHERE o.deleted_at IS NULL
+      AND s.deleted_at IS NULL
+      AND c.deleted_at IS NULL
       AND o.status <> 'NOT_APPLICABLE'
 ),
 levels AS (
@@ -59,8 +63,11 @@ levels AS (
                (4, CASE WHEN w.id IS NULL THEN 30 ELSE w.level_4_days END, w.level_4_recipients)
     ) AS l (level, days, named)
     WHERE l.days IS NOT NULL
-      -- one level a run: what was escalated as of this run, or a later one, is not again
-      AND (present.escalated_at IS NULL OR present.escalated_at < :as_of)
+      -- one level a day, however many runs it has, and none by a day that is made up for
+      AND (
+          present.escalated_at IS NULL
+          OR CAST(present.escalated_at AT TIME ZONE 'UTC' AS date) < CAST(:today AS date)
+      )
 ),
 -- the next level, if it or a higher one is reached
 due AS (
