@@ -90,7 +90,7 @@ bench: setup ## run the benchmarks
 	@$(PY) -m bench
 
 crash: setup ## end every job at each of its events, those that repeat themselves too
-	@CRASH_POINTS=all $(PYTEST) --numprocesses auto tests/dags tests/ecocomply -k test_killed_anywhere
+	@CRASH_POINTS=all $(PYTEST) --numprocesses auto tests/dags/test_promises.py -k test_killed_anywhere
 
 mutants: setup ## break the code line by line and see that the tests notice
 	@$(PY) -m tests.mutants

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Engine, NullPool, create_engine, make_url
 
 from include import migrations
 from include.as_of import check_zone_data
@@ -103,7 +103,7 @@ def cluster(fast_folder: Path) -> Iterator[Cluster]:
 def _let_rows_be_put_back(server: Cluster) -> None:
     """Let the tests' role become the superuser where it asks to, who writes past policies and triggers."""
     superuser = make_url(server.url("postgres", over_tcp=False)).set(username="postgres")
-    with create_engine(superuser).begin() as connection:
+    with create_engine(superuser, poolclass=NullPool).begin() as connection:
         connection.exec_driver_sql("GRANT postgres TO almanac WITH INHERIT FALSE")
 
 

@@ -87,21 +87,22 @@ class Scene:
         self.params: dict[str, Any] = dict(self.dag.world.PARAMS)
         with self.database.engine.begin() as connection:
             self._seed(connection)
+        self._look()
+        self._kept = states.kept(self.database.engine, self.seeded)
         self._set_world_anew()
-        self._kept = states.kept(self.database.engine, self._look())
 
     def set_anew(self) -> None:
         """Put every row and the whole world back to where they were at first."""
         tables = children_first(self.dag.tables.METADATA)
-        with self.database.engine.begin() as connection:
-            if self._kept:
+        if self._kept:
+            with self.database.engine.begin() as connection:
                 states.put_back(connection, self._kept, tables)
-            else:
+        else:
+            with self.database.engine.begin() as connection:
                 states.empty(connection, tables)
                 self._seed(connection)
-        self._set_world_anew()
-        if not self._kept:
             self._look()
+        self._set_world_anew()
 
     def _seed(self, connection: Connection) -> None:
         self.dag.world.seed(connection, self.now)
@@ -114,10 +115,9 @@ class Scene:
         if self.seed is not None:
             self.dag.world.grow(self.around, COPIES)
 
-    def _look(self) -> states.Rows:
+    def _look(self) -> None:
         self.seeded = states.rows(self.database.engine)
         self.known = states.known_uuids(self.seeded)
-        return self.seeded
 
     def make_run(self, database: Database, as_of: datetime | None = None, *, given: bool = False) -> Run:
         job = self.dag.job

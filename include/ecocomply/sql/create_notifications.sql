@@ -157,8 +157,8 @@ made AS (
     RETURNING dedupe_key, channel::text
 ),
 made_of AS (
-    -- the key ends in the recipient's 36 letters and the channel
-    SELECT left(dedupe_key, -length('/' || '/' || channel) - 36) AS told_key, count(*) AS made
+    -- the key ends in the recipient, who has 36 letters, and the channel, with a slash before each
+    SELECT left(dedupe_key, -(1 + 36 + 1 + length(channel))) AS told_key, count(*) AS made
     FROM made
     GROUP BY 1
 ),

@@ -9,7 +9,7 @@ FROM (
         ON n.entity_id = made.entity_id
         AND n.notification_type = 'ESCALATION_ALERT'
         AND n.escalation_level = made.escalation_level
-        -- an earlier date was told to others, perhaps
+        -- the key's fourth part is the date that was told of; an earlier one was told to others, perhaps
         AND split_part(n.dedupe_key, '/', 4) = given.due_date::text
     GROUP BY made.id
 ) AS told
